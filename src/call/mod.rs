@@ -1,0 +1,63 @@
+//! A call's life: from a tool name and arguments to an outcome. See [`Pipeline::run`].
+//!
+//! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
+
+use serde_json::{Map, Value};
+
+use crate::{arguments::Fault, outcome::Failure, tool::Caller};
+
+/// One request to run one tool, as a door has read it. Nothing in it is trusted.
+#[derive(Clone, Debug, Default)]
+pub struct Call {
+    /// The tool's name, exactly as it was asked for.
+    pub tool: String,
+    /// The arguments, read as far as they could be.
+    pub arguments: Arguments,
+    /// The id that the caller gave the call, for the log. It is no idempotency key.
+    pub id: Option<String>,
+    /// Who asks.
+    pub caller: Caller,
+    /// Why the call must not run, if the door knows; it then only gets its answer, its metric and its log line.
+    pub objection: Option<Failure>,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// The values that could be read.
+    pub values: Map<String, Value>,
+    /// What could not; reported together with what the schema finds.
+    pub faults: Vec<Fault>,
+}
+
+impl Arguments {
+    /// The arguments in a JSON value: an object, or `null` for none.
+    ///
+    /// Anything else is a fault of the whole.
+    pub fn from_json(value: Value) -> Self {
+        match value {
+            Value::Object(values) => Self { values, faults: Vec::new() },
+            Value::Null => Self::default(),
+            other => Self {
+                values: Map::new(),
+                faults: vec![Fault {
+                    path: String::new(),
+                    rule: format!("The arguments must be an object, but are {}.", kind_of(&other)),
+                    example: None,
+                }],
+            },
+        }
+    }
+}
+
+/// The JSON type of a value, with its article.
+pub(crate) const fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,262 @@
+//! How a call ends: with a result, or with a failure that says who can fix it.
+//!
+//! Every failure answers three questions for a reader who sees nothing else: what failed, what to do next, and whether
+//! anything was changed. The kind says who can fix it:
+//!
+//! | kind | who fixes it | asked again as it is |
+//! | --- | --- | --- |
+//! | `invalid_input`, `not_found`, `rejected`, `unknown_tool`, `key_reused`, `too_large` | the model | fails again |
+//! | `transient`, `timeout`, `in_progress` | time | may succeed |
+//! | `approval_required`, `denied`, `outcome_unknown` | a person | needs that person |
+//! | `internal` | a developer | fails again |
+//!
+//! The pipeline, not the tool, decides `retryable` and `changed`: it knows how far the call got.
+
+use std::{borrow::Cow, fmt};
+
+use serde_json::{Value, json};
+
+/// What kind of failure ended a call. [`FailureKind::name`] is its spelling at every door, in logs and in metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// The arguments break a rule of the tool's schema.
+    InvalidInput,
+    /// What the arguments name does not exist.
+    NotFound,
+    /// A business rule forbids it.
+    Rejected,
+    /// There is no tool of that name.
+    UnknownTool,
+    /// The caller may not do this, whoever asks and however often.
+    Denied,
+    /// A person has to approve it first.
+    ApprovalRequired,
+    /// The same action is running already.
+    InProgress,
+    /// The key of this action was used with other arguments.
+    KeyReused,
+    /// A backend was not available; trying later may help.
+    Transient,
+    /// The time ran out before an answer came.
+    Timeout,
+    /// The effect may or may not have happened.
+    OutcomeUnknown,
+    /// The result does not fit the answer.
+    TooLarge,
+    /// A fault of ours.
+    Internal,
+}
+
+/// Who can do something about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fixer {
+    /// The model, by calling differently.
+    Model,
+    /// Nobody needs to do anything but wait.
+    Time,
+    /// A person outside the conversation.
+    Person,
+    /// The developer of the function.
+    Developer,
+}
+
+impl FailureKind {
+    /// Every kind, in the order of the table above.
+    pub const ALL: [Self; 13] = [
+        Self::InvalidInput,
+        Self::NotFound,
+        Self::Rejected,
+        Self::UnknownTool,
+        Self::Denied,
+        Self::ApprovalRequired,
+        Self::InProgress,
+        Self::KeyReused,
+        Self::Transient,
+        Self::Timeout,
+        Self::OutcomeUnknown,
+        Self::TooLarge,
+        Self::Internal,
+    ];
+
+    /// The name on the wire, in logs and in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid_input",
+            Self::NotFound => "not_found",
+            Self::Rejected => "rejected",
+            Self::UnknownTool => "unknown_tool",
+            Self::Denied => "denied",
+            Self::ApprovalRequired => "approval_required",
+            Self::InProgress => "in_progress",
+            Self::KeyReused => "key_reused",
+            Self::Transient => "transient",
+            Self::Timeout => "timeout",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::TooLarge => "too_large",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// Who can fix a failure of this kind.
+    pub const fn fixer(self) -> Fixer {
+        match self {
+            Self::InvalidInput
+            | Self::NotFound
+            | Self::Rejected
+            | Self::UnknownTool
+            | Self::KeyReused
+            | Self::TooLarge => Fixer::Model,
+            Self::Transient | Self::Timeout | Self::InProgress => Fixer::Time,
+            Self::Denied | Self::ApprovalRequired | Self::OutcomeUnknown => Fixer::Person,
+            Self::Internal => Fixer::Developer,
+        }
+    }
+
+    /// Whether the very same call may succeed later, as far as the kind alone can tell.
+    pub const fn retryable(self) -> bool {
+        matches!(self.fixer(), Fixer::Time)
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Whether a failed call changed anything in the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Changed {
+    /// Nothing was changed.
+    #[default]
+    Nothing,
+    /// It is not known.
+    Unknown,
+    /// The effect is done, although the call failed after it.
+    Done,
+}
+
+impl Changed {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// The end of a call that has no result. Everything in it may be read by the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    kind: FailureKind,
+    text: String,
+    closing: Cow<'static, str>,
+    retryable: bool,
+    changed: Changed,
+}
+
+impl Failure {
+    /// A failure that changed nothing. `text` is one or more whole sentences: what failed, and what to do next.
+    pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            closing: Cow::Borrowed("Nothing was changed."),
+            retryable: kind.retryable(),
+            changed: Changed::Nothing,
+        }
+    }
+
+    /// Says what was changed, and the sentence that tells so; it ends the message.
+    #[must_use]
+    pub fn with_changed(mut self, changed: Changed, closing: impl Into<Cow<'static, str>>) -> Self {
+        self.changed = changed;
+        self.closing = closing.into();
+        self
+    }
+
+    /// Says whether the very same call may succeed later, where the kind alone cannot tell.
+    #[must_use]
+    pub fn with_retryable(mut self, retryable: bool) -> Self {
+        self.retryable = retryable;
+        self
+    }
+
+    /// The kind.
+    pub const fn kind(&self) -> FailureKind {
+        self.kind
+    }
+
+    /// Whether the very same call may succeed later.
+    pub const fn retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// What was changed.
+    pub const fn changed(&self) -> Changed {
+        self.changed
+    }
+
+    /// The sentences for the model. The last one says whether anything was changed.
+    pub fn message(&self) -> String {
+        if self.closing.is_empty() { self.text.clone() } else { format!("{} {}", self.text, self.closing) }
+    }
+
+    /// `{"kind", "message", "retryable", "changed"}`: the error object of every door that carries JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "kind": self.kind.name(),
+            "message": self.message(),
+            "retryable": self.retryable,
+            "changed": self.changed.name(),
+        })
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The tool's result.
+    Success {
+        /// The tool's output as JSON: any value, `null` and `false` included.
+        result: Value,
+        /// True when the result is the stored one of an earlier, equal call and nothing was done again.
+        replayed: bool,
+    },
+    /// There is no result.
+    Failure(Failure),
+}
+
+impl Outcome {
+    /// The failure, if it is one.
+    pub const fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Success { .. } => None,
+            Self::Failure(failure) => Some(failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_sentence_says_what_was_changed() {
+        let failure = Failure::new(FailureKind::Timeout, "The carrier did not answer in time.");
+        assert!(failure.message().ends_with("Nothing was changed."));
+        let failure = failure.with_changed(Changed::Unknown, "The label may have been made.");
+        assert!(failure.message().ends_with("The label may have been made."));
+        assert_eq!(failure.to_json()["changed"], "unknown");
+    }
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own() {
+        let names: std::collections::HashSet<_> = FailureKind::ALL.iter().map(|k| k.name()).collect();
+        assert_eq!(names.len(), FailureKind::ALL.len());
+    }
+}

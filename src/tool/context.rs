@@ -1,0 +1,58 @@
+//! What a tool is told about the call it serves.
+
+use std::{fmt, time::Duration};
+
+use tokio::time::Instant;
+
+/// Who asks, as far as the door can tell. Its values are never logged.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The session or conversation, where the door has one.
+    pub conversation: Option<String>,
+    /// The caller's identity, where the door has one that the model cannot choose.
+    pub identity: Option<String>,
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Caller { .. }") // may hold identities
+    }
+}
+
+/// One attempt's surroundings.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    pub(crate) idempotency_key: Option<String>,
+    pub(crate) attempt: u32,
+    pub(crate) ends: Instant,
+    pub(crate) caller: Caller,
+    pub(crate) call_id: Option<String>,
+}
+
+impl CallContext {
+    /// The key of this action, for a system that dedupes by one: 64 hexadecimal digits, the same for every attempt and
+    /// every equal call. Made by us, never by the model. `None` for a [`ReadOnly`](super::Effect::ReadOnly) tool.
+    pub fn idempotency_key(&self) -> Option<&str> {
+        self.idempotency_key.as_deref()
+    }
+
+    /// The number of this attempt within the call, from 1.
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The time until this attempt is dropped. Set a client's timeout to it.
+    pub fn time_left(&self) -> Duration {
+        self.ends.saturating_duration_since(Instant::now())
+    }
+
+    /// Who asks.
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The id that the caller gave the call, for example a `toolUseId`. Not unique, and no idempotency key.
+    pub fn call_id(&self) -> Option<&str> {
+        self.call_id.as_deref()
+    }
+}

@@ -1,0 +1,156 @@
+//! The tools of a deployment, checked when the list is made.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use super::{AnyTool, Definition, Tool, any::Typed};
+use crate::arguments::Checker;
+
+/// One tool with the check of its arguments.
+pub struct Entry {
+    tool: Arc<dyn AnyTool>,
+    checker: Checker,
+}
+
+impl Entry {
+    /// The tool.
+    pub fn tool(&self) -> &dyn AnyTool {
+        &*self.tool
+    }
+
+    /// The tool as data.
+    pub fn definition(&self) -> &Definition {
+        self.tool.definition()
+    }
+
+    /// The check of its arguments.
+    pub const fn checker(&self) -> &Checker {
+        &self.checker
+    }
+}
+
+/// The tools of a deployment, by name. Iterates in the order of the names, so that what is generated is stable.
+pub struct Toolbox {
+    tools: BTreeMap<&'static str, Entry>,
+}
+
+impl Toolbox {
+    /// Starts a list.
+    pub fn builder() -> ToolboxBuilder {
+        ToolboxBuilder { tools: Vec::new() }
+    }
+
+    /// The tool of exactly this name. Nothing is trimmed, cut or folded: a name that is nearly right is another name.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.tools.get(name)
+    }
+
+    /// The tools, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.tools.values()
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.tools.keys().copied()
+    }
+
+    /// Puts something in the place of each tool, for example a wrapper that measures it.
+    #[must_use]
+    pub fn map(self, wrap: impl Fn(Arc<dyn AnyTool>) -> Arc<dyn AnyTool>) -> Self {
+        let tools = self.tools.into_iter().map(|(name, entry)| (name, Entry { tool: wrap(entry.tool), ..entry }));
+        Self { tools: tools.collect() }
+    }
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Toolbox").field(&self.tools.keys()).finish()
+    }
+}
+
+/// Collects tools; [`ToolboxBuilder::build`] checks them.
+pub struct ToolboxBuilder {
+    tools: Vec<Arc<dyn AnyTool>>,
+}
+
+impl ToolboxBuilder {
+    /// Adds a tool.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool) -> Self {
+        self.tools.push(Arc::new(Typed::new(tool)));
+        self
+    }
+
+    /// Checks names and schemas.
+    ///
+    /// # Errors
+    ///
+    /// All faults at once, a sentence each: a bad or double name, a schema that some door cannot express.
+    pub fn build(self) -> Result<Toolbox, ToolboxError> {
+        let mut faults = Vec::new();
+        let mut tools = BTreeMap::new();
+        for tool in self.tools {
+            let definition = tool.definition();
+            let name = definition.name;
+            faults.extend(name_fault(name));
+            faults.extend(definition_faults(definition));
+            let checker = Checker::new(&definition.schema);
+            if tools.insert(name, Entry { tool, checker }).is_some() {
+                faults.push(format!("There are two tools with the name {name:?}. Rename one of them."));
+            }
+        }
+        if tools.is_empty() {
+            faults.push(String::from("There are no tools. Add one with `.tool(…)`."));
+        }
+        if faults.is_empty() { Ok(Toolbox { tools }) } else { Err(ToolboxError { faults }) }
+    }
+}
+
+/// Why a name is not legal at every door.
+fn name_fault(name: &str) -> Option<String> {
+    let parts_are_good =
+        name.split('_').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric()));
+    (!parts_are_good || name.len() > 40).then(|| {
+        format!(
+            "The tool name {name:?} is not legal at every door. Use letters and digits, single underscores between them, \
+             and 40 characters at most, for example \"get_order\"."
+        )
+    })
+}
+
+fn definition_faults(definition: &Definition) -> Vec<String> {
+    let name = definition.name;
+    let mut faults = crate::arguments::schema_faults(&definition.schema);
+    if definition.description.trim().is_empty() {
+        faults.push(String::from(
+            "The struct of the arguments has no doc comment; it is the description that the model reads.",
+        ));
+    }
+    for parameter in definition.route.path_parameters() {
+        if !definition.requires(parameter) {
+            faults.push(format!(
+                "The route {:?} names {parameter:?}, which is no required argument.",
+                definition.route.path
+            ));
+        }
+    }
+    if definition.window <= definition.timeout {
+        faults
+            .push(String::from("The window in which an equal call is the same action is not longer than one attempt."));
+    }
+    faults.into_iter().map(|fault| format!("Tool {name:?}: {fault}")).collect()
+}
+
+/// Why a toolbox cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", faults.join("\n"))]
+pub struct ToolboxError {
+    faults: Vec<String>,
+}
+
+impl ToolboxError {
+    /// One sentence for each fault.
+    pub fn faults(&self) -> &[String] {
+        &self.faults
+    }
+}
