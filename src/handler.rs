@@ -1,24 +1,43 @@
 //! One invocation, from bytes to the answer. The Runtime API loop and the local program both call [`Handler::handle`].
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::{
+    call::{Deadline, Pipeline, Surroundings},
+    door::{self, Door, Event, Refusal, Request},
+    telemetry::Origin,
+};
+
+/// The largest response of Lambda is 6 MB (6 291 556 bytes); the rest is for what stands around the results.
+const RESPONSE_LIMIT: usize = 5_500_000;
+
 /// An invocation, however it was delivered.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Invocation {
     /// The payload, exactly as it came.
-    pub payload: bytes::Bytes,
+    pub payload: Bytes,
     /// The client context, exactly as it came: JSON text, or that in base64 (as `cargo lambda watch` passes it on).
-    pub client_context: Option<bytes::Bytes>,
+    pub client_context: Option<Bytes>,
     /// Lambda's id of the invocation.
     pub request_id: String,
     /// The X-Ray trace header.
     pub trace_id: Option<String>,
     /// When the host ends the invocation; `None` where it did not say, or said nonsense.
     pub deadline: Option<Instant>,
+}
+
+impl std::fmt::Debug for Invocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The payload holds arguments, the client context may hold tokens.
+        f.debug_struct("Invocation").field("request_id", &self.request_id).finish_non_exhaustive()
+    }
 }
 
 /// An invocation that failed as a whole: it was no tool call. Shape on the wire as in Lambda's own errors.
@@ -32,19 +51,109 @@ pub struct FunctionError {
     pub error_message: String,
 }
 
+impl FunctionError {
+    /// An error of this type, with its sentences.
+    pub fn new(error_type: &str, error_message: impl Into<String>) -> Self {
+        Self { error_type: error_type.to_owned(), error_message: error_message.into() }
+    }
+}
+
+/// How invocations are timed and which doors are open.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The time kept back before the deadline to record the outcome and answer.
+    pub reserve: Duration,
+    /// The time an invocation has whose host does not say.
+    pub default_budget: Duration,
+    /// The doors that may be used, in the order of detection.
+    pub doors: Vec<&'static Door>,
+}
+
 /// Serves invocations. One for the life of the process; shared by all workers.
 #[derive(Debug)]
-pub struct Handler {}
+pub struct Handler {
+    pipeline: Arc<Pipeline>,
+    terms: Terms,
+}
 
 impl Handler {
+    /// A handler on these terms.
+    pub fn new(pipeline: Pipeline, terms: Terms) -> Self {
+        Self { pipeline: Arc::new(pipeline), terms }
+    }
+
     /// Answers one invocation, before its deadline, whatever it holds.
     ///
     /// # Errors
     ///
     /// Only where there is no call to answer: bytes that are no JSON, an event that is no tool call.
-    #[allow(clippy::unused_async)]
     pub async fn handle(&self, invocation: Invocation) -> Result<Value, FunctionError> {
-        let _ = (self, invocation, Duration::ZERO);
-        Err(FunctionError { error_type: String::from("NotAToolCall"), error_message: String::new() })
+        let deadline = Deadline::new(invocation.deadline, self.terms.reserve, self.terms.default_budget);
+        let (door, request) = self.read(&invocation).inspect_err(|error| {
+            tracing::warn!(request_id = invocation.request_id, error_type = error.error_type, "not a tool call");
+        })?;
+        let origin = Origin { door: door.name, request_id: invocation.request_id, trace_id: invocation.trace_id };
+        let limit = door.limit.min(RESPONSE_LIMIT / request.calls.len().max(1));
+        let around = Surroundings { origin, deadline, limit };
+        let outcomes = join_all(request.calls.into_iter().map(|call| self.pipeline.run(call, &around))).await;
+        Ok((request.encode)(outcomes))
+    }
+
+    /// The door, and what it reads in the event.
+    fn read(&self, invocation: &Invocation) -> Result<(&'static Door, Request), FunctionError> {
+        let body = serde_json::from_slice(&invocation.payload).map_err(|fault| {
+            let (line, column) = (fault.line(), fault.column());
+            let text = format!("The payload is no JSON that can be read (line {line}, column {column}).");
+            FunctionError::new("InvalidPayload", text)
+        })?;
+        let event = Event { body, client_context: client_context(invocation.client_context.as_deref())? };
+        let door = door::detect(&event, &self.terms.doors).map_err(not_a_call)?;
+        let request = (door.decode)(event, self.pipeline.toolbox()).map_err(not_a_call)?;
+        Ok((door, request))
+    }
+}
+
+fn not_a_call(refusal: Refusal) -> FunctionError {
+    FunctionError::new("NotAToolCall", refusal.0)
+}
+
+/// Reads a client context: JSON, or JSON in base64. An empty one is none.
+///
+/// One that cannot be read ends the invocation: it may have named the tool, and the payload alone must not choose one.
+fn client_context(raw: Option<&[u8]>) -> Result<Option<Value>, FunctionError> {
+    let Some(raw) = raw.filter(|raw| !raw.trim_ascii().is_empty()) else { return Ok(None) };
+    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| serde_json::from_slice(&json).ok());
+    match serde_json::from_slice(raw).ok().or_else(decoded) {
+        Some(Value::Null) => Ok(None),
+        Some(context @ Value::Object(_)) => Ok(Some(context)),
+        _ => Err(FunctionError::new(
+            "InvalidClientContext",
+            "The client context must be a JSON object, as text or in base64, or be left out.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_client_context_is_read_as_text_and_in_base64() {
+        let context = json!({"custom": {"bedrockAgentCoreToolName": "t___x", "headers": {"a": "b"}}});
+        let text = context.to_string();
+        assert_eq!(client_context(Some(text.as_bytes())), Ok(Some(context.clone())));
+        assert_eq!(client_context(Some(STANDARD.encode(&text).as_bytes())), Ok(Some(context)));
+    }
+
+    #[test]
+    fn no_client_context_is_none_and_a_broken_one_is_an_error() {
+        for none in [None, Some(&b""[..]), Some(b"  "), Some(b"null")] {
+            assert_eq!(client_context(none), Ok(None));
+        }
+        for broken in [&b"not json"[..], b"\"text\"", b"[]", b"\xff", b"{"] {
+            assert!(client_context(Some(broken)).is_err(), "{broken:?}");
+        }
     }
 }

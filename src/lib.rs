@@ -16,11 +16,19 @@
 //! | [`call`] | a call's life, from name and arguments to outcome |
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`outcome`] | how a call ends, and who can fix it |
+//! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
+//! | [`telemetry`] | the metric line and the log line of every call |
+//! | [`aws`] | the configuration of every AWS client |
+//! | [`clock`] | the time of day, and a clock that tests can stop |
 //! | [`handler`] | one invocation, from bytes to answer |
 
 pub mod arguments;
+pub mod aws;
 pub mod call;
+pub mod clock;
 pub mod door;
 pub mod handler;
+pub mod idempotency;
 pub mod outcome;
+pub mod telemetry;
 pub mod tool;

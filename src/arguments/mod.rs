@@ -72,3 +72,9 @@ pub fn read_text(path: &str, schema: &Value, text: &str) -> Result<Value, Fault>
     let _ = (path, schema);
     Ok(Value::from(text))
 }
+
+/// The faults as sentences for the model.
+pub fn sentences(tool: &str, faults: &[Fault]) -> String {
+    let _ = tool;
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}

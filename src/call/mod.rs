@@ -2,7 +2,20 @@
 //!
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
 
+mod atomic;
+mod attempt;
+mod deadline;
+mod explain;
+mod pipeline;
+mod recorded;
+mod retry;
+
 use serde_json::{Map, Value};
+
+pub use self::{
+    deadline::Deadline,
+    pipeline::{Pipeline, Surroundings},
+};
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};
 

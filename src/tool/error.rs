@@ -48,11 +48,20 @@ pub struct ToolError {
     pub(crate) retry_after: Option<Duration>,
     pub(crate) already_retried: bool,
     pub(crate) source: Option<Source>,
+    pub(crate) source_type: &'static str,
 }
 
 impl ToolError {
     fn new(kind: ToolErrorKind, phase: Phase, text: impl Into<String>) -> Self {
-        Self { kind, phase, text: text.into(), retry_after: None, already_retried: false, source: None }
+        Self {
+            kind,
+            phase,
+            text: text.into(),
+            retry_after: None,
+            already_retried: false,
+            source: None,
+            source_type: "",
+        }
     }
 
     /// An argument is wrong. Name the field, the rule, and a value that would work.
@@ -86,10 +95,8 @@ impl ToolError {
     }
 
     /// A fault of ours; the model reads only that there was one. `source` goes to the log.
-    pub fn internal(source: impl Into<Source>) -> Self {
-        let mut error = Self::new(ToolErrorKind::Internal, Phase::MaybeDone, String::new());
-        error.source = Some(source.into());
-        error
+    pub fn internal<S: Into<Source>>(source: S) -> Self {
+        Self::new(ToolErrorKind::Internal, Phase::MaybeDone, String::new()).with_source(source)
     }
 
     /// Says that nothing was sent, where the constructor could not know.
@@ -115,8 +122,9 @@ impl ToolError {
 
     /// The cause, for the log only.
     #[must_use]
-    pub fn with_source(mut self, source: impl Into<Source>) -> Self {
+    pub fn with_source<S: Into<Source>>(mut self, source: S) -> Self {
         self.source = Some(source.into());
+        self.source_type = std::any::type_name::<S>();
         self
     }
 

@@ -90,7 +90,7 @@ impl<A> Policy<A> {
     /// The timeout of one attempt where the tool sets none.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
     /// How long an equal call is the same action where the tool sets nothing else.
-    pub const DEFAULT_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+    pub const DEFAULT_WINDOW: Duration = Duration::from_hours(24);
 
     /// A policy with the defaults of the table above.
     pub fn new(effect: Effect) -> Self {

@@ -1,0 +1,77 @@
+//! One attempt: the tool's code in a task of its own, so that a panic is caught and a timeout fires even where the tool
+//! blocks its thread.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::{task::AbortHandle, time::timeout};
+
+use crate::tool::{AnyTool, CallContext, Phase, Success, ToolError};
+
+/// How an attempt ended that has no result.
+#[derive(Debug)]
+pub enum Ended {
+    /// The tool said so.
+    Failed(ToolError),
+    /// Its time was up.
+    TimedOut,
+    /// There was no time left to begin it.
+    NoTime,
+    /// It panicked.
+    Panicked,
+    /// Another transaction was at the same items; nothing was written.
+    Conflict,
+    /// The transaction was sent and no answer came.
+    CommitLost,
+    /// The record table refused the transaction; nothing was written.
+    StoreRefused,
+}
+
+impl Ended {
+    /// Whether the attempt may have had its effect, as far as its end tells.
+    pub const fn phase(&self) -> Phase {
+        match self {
+            Self::Failed(error) => error.phase(),
+            Self::TimedOut | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
+            Self::NoTime | Self::Conflict | Self::StoreRefused => Phase::NothingSent,
+        }
+    }
+
+    /// A word for the log.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Failed(_) => "failed",
+            Self::TimedOut => "timed_out",
+            Self::NoTime => "no_time",
+            Self::Panicked => "panicked",
+            Self::Conflict => "conflict",
+            Self::CommitLost => "commit_lost",
+            Self::StoreRefused => "store_refused",
+        }
+    }
+}
+
+/// Ends the task when the attempt is given up, and when the whole call is dropped.
+struct Abort(AbortHandle);
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs the tool once.
+pub async fn run(
+    tool: &dyn AnyTool,
+    arguments: Value,
+    context: CallContext,
+    time: Duration,
+) -> Result<Success<Value>, Ended> {
+    let task = tokio::spawn(tool.call(arguments, context));
+    let _abort = Abort(task.abort_handle());
+    match timeout(time, task).await {
+        Err(_) => Err(Ended::TimedOut),
+        Ok(Err(_)) => Err(Ended::Panicked), // the only other reason is `abort`, which is ours
+        Ok(Ok(result)) => result.map_err(Ended::Failed),
+    }
+}

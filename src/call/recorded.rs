@@ -1,0 +1,194 @@
+//! Effects that are recorded before and after: `Keyed` and `Once`.
+
+use std::time::Duration;
+
+use super::{
+    explain,
+    pipeline::{Answer, Pipeline, Run, replay},
+};
+use crate::{
+    idempotency::{Acquired, Claim, Decision, Guard, Key, Record, Settled, StoreError, StoreErrorKind, Stored, decide},
+    outcome::{Changed, Failure, FailureKind},
+    tool::{Definition, Effect},
+};
+
+/// The first and the longest wait between two looks at a record that somebody else holds.
+const POLL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// What meeting a record comes to.
+pub(super) enum Next {
+    /// Somebody else is at it: look again later.
+    Wait,
+    /// Acquire again.
+    Acquire,
+    /// The key is ours.
+    Go(Guard),
+    /// The call has ended.
+    End(Answer),
+}
+
+impl Pipeline {
+    /// Acquires the key, runs the tool, and settles the record.
+    pub(super) async fn run_recorded(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
+        let Some(key) = run.key.clone() else { return Err(no_key(run)) };
+        let claim = run.claim(self.store.now());
+        let guard = match self.enter(run, &key, &claim).await? {
+            Ok(guard) => guard,
+            Err(answer) => return Ok(answer),
+        };
+        loop {
+            match run.attempt().await {
+                Ok(success) => return Ok(self.complete(run, guard, success.result).await),
+                Err(ended) => {
+                    if let Err(failure) = run.retry_or_fail(&ended).await {
+                        return Err(settle_failure(run, guard, failure).await);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Acquires the key, waiting for an execution that holds it; or ends with what its record says.
+    async fn enter(&self, run: &mut Run<'_>, key: &Key, claim: &Claim) -> Result<Result<Guard, Answer>, Failure> {
+        let mut pause = POLL.0;
+        let mut known = None;
+        loop {
+            let record = match known.take() {
+                Some(record) => record,
+                None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
+                    Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
+                    Ok(Acquired::Held(record)) => record,
+                    Err(error) => return Err(self.give_up_acquiring(run, key, claim, &error).await),
+                },
+            };
+            match self.meet(run, key, claim, record).await? {
+                Next::Go(guard) => return Ok(Ok(guard)),
+                Next::End(answer) => return Ok(Err(answer)),
+                Next::Acquire => {}
+                Next::Wait => known = self.wait(run, key, &mut pause).await?,
+            }
+        }
+    }
+
+    /// Does what the record asks for.
+    pub(super) async fn meet(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+        record: Record,
+    ) -> Result<Next, Failure> {
+        let time = run.deadline.time_left();
+        match decide(&record, claim, key.args_hash(), self.store.now()) {
+            Decision::Acquire => Ok(Next::Acquire),
+            Decision::Ours => Ok(Next::Go(Guard::resume(&self.store, key, claim, &record))),
+            Decision::Replay(stored) => Ok(Next::End(replay(stored))),
+            Decision::InProgress(_) => Ok(Next::Wait),
+            Decision::TakeOver => match self.store.take_over(key, claim, &record, time).await {
+                Ok(Acquired::Mine(guard)) => Ok(Next::Go(guard)),
+                Ok(Acquired::Held(_)) => Ok(Next::Wait),
+                Err(error) => Err(unavailable(run, &error)),
+            },
+            Decision::MarkUnknown => {
+                if let Err(error) = self.store.settle_unknown(key, &record, time).await {
+                    note(run, &error);
+                }
+                Err(lost(run.tool()))
+            }
+            Decision::Unknown => Err(lost(run.tool())),
+            Decision::KeyReused => Err(key_reused(run.tool())),
+        }
+    }
+
+    /// Waits a little and looks again. `None` if the record is gone.
+    async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
+        if run.deadline.time_left() <= *pause {
+            return Err(in_progress(run.tool()));
+        }
+        tokio::time::sleep(*pause).await;
+        *pause = (*pause * 2).min(POLL.1);
+        self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
+    }
+
+    /// The table did not answer before anything was done: nothing is done. A put that may have been applied is taken
+    /// back, so that it does not stand in the way of the next call.
+    async fn give_up_acquiring(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, error: &StoreError) -> Failure {
+        if error.kind == StoreErrorKind::NoAnswer {
+            let ours = Guard::first(&self.store, key, claim);
+            if let Err(error) = ours.release(run.deadline.time_to_settle()).await {
+                note(run, &error);
+            }
+        }
+        unavailable(run, error)
+    }
+
+    /// The effect is done: record its result. Whatever becomes of the record, the effect is not called a failure.
+    async fn complete(&self, run: &mut Run<'_>, guard: Guard, result: serde_json::Value) -> Answer {
+        let stored = Stored::of(result.to_string());
+        match guard.complete(&stored, run.deadline.time_to_settle()).await {
+            Ok(Settled::AsWritten) => Answer { result, replayed: false },
+            Ok(Settled::Superseded(record)) => {
+                run.report.superseded = true;
+                match record.and_then(|record| record.result) {
+                    Some(stored) => replay(stored),
+                    None => Answer { result, replayed: false },
+                }
+            }
+            Err(error) => {
+                note(run, &error);
+                run.report.completion_lost = true;
+                Answer { result, replayed: false }
+            }
+        }
+    }
+}
+
+/// Leaves the record of a failed call so that the next equal call does the right thing.
+async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Failure {
+    let time = run.deadline.time_to_settle();
+    let settled = match (failure.changed(), run.tool().effect) {
+        (Changed::Nothing, _) => guard.release(time).await,
+        (_, Effect::Once) => guard.mark_unknown(time).await,
+        _ => guard.relinquish(time).await,
+    };
+    match settled {
+        Ok(Settled::AsWritten) => {}
+        Ok(Settled::Superseded(_)) => run.report.superseded = true,
+        Err(error) => note(run, &error),
+    }
+    failure
+}
+
+fn note(run: &mut Run<'_>, error: &StoreError) {
+    tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
+    tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
+}
+
+pub(super) fn no_key(run: &mut Run<'_>) -> Failure {
+    run.report.fault = Some(String::from("an effect without a key"));
+    explain::nothing(run.tool(), FailureKind::Internal, explain::internal(&run.report.reference))
+}
+
+pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
+    note(run, error);
+    let text =
+        "The record that keeps this from being done twice is not available, so it was not begun. Try again later.";
+    explain::nothing(run.tool(), FailureKind::Transient, text)
+}
+
+fn in_progress(tool: &Definition) -> Failure {
+    let text = "The same action is being carried out by another call, which has not ended yet. \
+                Ask again later with the same arguments: it is not done twice.";
+    explain::nothing(tool, FailureKind::InProgress, text).with_changed(Changed::Nothing, "This call changed nothing.")
+}
+
+fn lost(tool: &Definition) -> Failure {
+    explain::unknown(tool, "An earlier call did this and its end is not known.")
+}
+
+fn key_reused(tool: &Definition) -> Failure {
+    let text = "The same action was asked for before with other arguments, so this call was not carried out. \
+                If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
+                tells them apart.";
+    explain::nothing(tool, FailureKind::KeyReused, text)
+}

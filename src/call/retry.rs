@@ -1,0 +1,117 @@
+//! Whether to try again, and after how long. Pure: the random number and the time left are arguments.
+//!
+//! Why one layer? Three tries here, three in a client and three in the caller are twenty-seven requests to a backend that
+//! is already down. What a client has retried is therefore not retried here, and a wait that leaves no time for another
+//! attempt is not begun.
+
+use std::time::Duration;
+
+use super::{attempt::Ended, deadline::USEFUL};
+use crate::tool::{Effect, Phase, ToolErrorKind};
+
+/// Attempts in all, the first included.
+pub const MAX_ATTEMPTS: u32 = 3;
+const BASE: Duration = Duration::from_millis(200);
+const CAP: Duration = Duration::from_secs(5);
+
+/// The wait before the attempt after `attempt`: full jitter, `random` in `[0, 1)`, and at least what the backend asked.
+pub fn backoff(attempt: u32, random: f64, retry_after: Option<Duration>) -> Duration {
+    let ceiling = BASE.saturating_mul(1 << (attempt - 1).min(16)).min(CAP);
+    let jittered = ceiling.mul_f64(random);
+    retry_after.map_or(jittered, |least| least.saturating_add(jittered))
+}
+
+/// The wait before another attempt; `None` if there must not, or can not, be one.
+pub fn decide(ended: &Ended, effect: Effect, attempt: u32, time_left: Duration, random: f64) -> Option<Duration> {
+    if attempt >= MAX_ATTEMPTS || !is_transient(ended) || !is_safe(ended, effect) {
+        return None;
+    }
+    let wait = backoff(attempt, random, retry_after(ended));
+    (wait + USEFUL <= time_left).then_some(wait)
+}
+
+/// Whether the same attempt may end otherwise a little later, and nobody has tried that yet.
+fn is_transient(ended: &Ended) -> bool {
+    match ended {
+        Ended::Failed(error) => error.kind() == ToolErrorKind::Transient && !error.already_retried,
+        Ended::TimedOut | Ended::Conflict | Ended::CommitLost => true,
+        Ended::NoTime | Ended::Panicked | Ended::StoreRefused => false,
+    }
+}
+
+/// Whether the attempt can be repeated without doing twice what it may have done.
+fn is_safe(ended: &Ended, effect: Effect) -> bool {
+    effect != Effect::Once || ended.phase() == Phase::NothingSent
+}
+
+fn retry_after(ended: &Ended) -> Option<Duration> {
+    match ended {
+        Ended::Failed(error) => error.retry_after,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::ToolError;
+
+    const PLENTY: Duration = Duration::from_mins(1);
+
+    fn again(ended: &Ended, effect: Effect) -> bool {
+        decide(ended, effect, 1, PLENTY, 0.5).is_some()
+    }
+
+    #[test]
+    fn once_is_repeated_only_if_surely_nothing_was_sent() {
+        let throttled = Ended::Failed(ToolError::transient("Busy."));
+        let lost = Ended::Failed(ToolError::no_answer("No answer."));
+        assert!(again(&throttled, Effect::Once));
+        assert!(!again(&lost, Effect::Once));
+        assert!(!again(&Ended::TimedOut, Effect::Once));
+        for effect in [Effect::ReadOnly, Effect::Keyed, Effect::Atomic] {
+            assert!(again(&throttled, effect) && again(&lost, effect) && again(&Ended::TimedOut, effect));
+        }
+    }
+
+    #[test]
+    fn what_a_client_has_retried_is_not_retried_again() {
+        assert!(!again(&Ended::Failed(ToolError::transient("Busy.").already_retried()), Effect::ReadOnly));
+    }
+
+    #[test]
+    fn faults_of_the_model_and_of_ours_are_not_retried() {
+        for error in [
+            ToolError::invalid_input("x"),
+            ToolError::not_found("x"),
+            ToolError::rejected("x"),
+            ToolError::denied("x"),
+            ToolError::internal("x"),
+        ] {
+            assert!(!again(&Ended::Failed(error), Effect::ReadOnly));
+        }
+        assert!(!again(&Ended::Panicked, Effect::ReadOnly));
+    }
+
+    #[test]
+    fn there_are_three_attempts_in_all() {
+        let busy = Ended::Failed(ToolError::transient("Busy."));
+        assert!(decide(&busy, Effect::ReadOnly, 2, PLENTY, 0.0).is_some());
+        assert!(decide(&busy, Effect::ReadOnly, 3, PLENTY, 0.0).is_none());
+    }
+
+    #[test]
+    fn a_wait_that_leaves_no_time_for_an_attempt_is_not_begun() {
+        let busy = Ended::Failed(ToolError::transient("Busy.").retry_after(Duration::from_secs(2)));
+        assert!(decide(&busy, Effect::ReadOnly, 1, Duration::from_secs(2), 0.0).is_none());
+        assert_eq!(decide(&busy, Effect::ReadOnly, 1, Duration::from_secs(3), 0.0), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn the_jitter_is_full_and_capped() {
+        assert_eq!(backoff(1, 0.0, None), Duration::ZERO);
+        assert_eq!(backoff(1, 1.0, None), BASE);
+        assert_eq!(backoff(2, 0.5, None), BASE);
+        assert_eq!(backoff(40, 1.0, None), CAP);
+    }
+}

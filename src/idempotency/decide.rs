@@ -1,0 +1,129 @@
+//! What a record means for a call that meets it. Pure: the model checker and the tests run this very function.
+
+use std::time::Duration;
+
+use super::record::{Record, State, Stored};
+use crate::{clock::Timestamp, tool::Effect};
+
+/// How long after its lease an execution is still taken for alive: one second of clock skew, and the 0.7 s by which
+/// Lambda has been seen to end a process late (aws-powertools/powertools-lambda-python#4759), rounded up.
+pub const TAKE_OVER_MARGIN: Duration = Duration::from_secs(2);
+
+/// One execution's claim on a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The random id of this execution.
+    pub owner: String,
+    /// What the tool promises.
+    pub effect: Effect,
+    /// When this execution is surely over: its host's deadline.
+    pub lease_until: Timestamp,
+    /// When the record no longer counts.
+    pub expires_at: Timestamp,
+}
+
+/// What to do about a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The record no longer counts: acquire again.
+    Acquire,
+    /// The record is our own; the answer to our write was lost. Go on as its owner.
+    Ours,
+    /// Done by an earlier call: answer with its result.
+    Replay(Stored),
+    /// Somebody is at it until then.
+    InProgress(Timestamp),
+    /// The holder is gone and the action may be run again: compare-and-set the owner.
+    TakeOver,
+    /// The holder is gone and nobody knows whether it was done: record that.
+    MarkUnknown,
+    /// It is known not to be known.
+    Unknown,
+    /// The key belongs to a call with other arguments.
+    KeyReused,
+}
+
+/// Decides, from the record alone, what this execution does.
+pub fn decide(record: &Record, claim: &Claim, args_hash: &str, now: Timestamp) -> Decision {
+    if record.expires_at <= now {
+        return Decision::Acquire;
+    }
+    let ours = record.owner == claim.owner;
+    if !ours && record.args_hash != args_hash {
+        return Decision::KeyReused;
+    }
+    match record.state {
+        State::Completed => Decision::Replay(record.result.clone().unwrap_or(Stored::Omitted(0))),
+        State::Unknown => Decision::Unknown,
+        State::Started if ours => Decision::Ours,
+        State::Started if now <= record.lease_until.plus(TAKE_OVER_MARGIN) => Decision::InProgress(record.lease_until),
+        State::Started if claim.effect == Effect::Once => Decision::MarkUnknown,
+        State::Started => Decision::TakeOver,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_secs(1_000_000);
+
+    fn record(state: State) -> Record {
+        Record {
+            state,
+            owner: String::from("other"),
+            attempt: 1,
+            args_hash: String::from("args"),
+            result: (state == State::Completed).then(|| Stored::Json(String::from("false"))),
+            lease_until: NOW.plus(Duration::from_secs(5)),
+            expires_at: NOW.plus(Duration::from_hours(1)),
+        }
+    }
+
+    fn claim(effect: Effect) -> Claim {
+        Claim { owner: String::from("me"), effect, lease_until: NOW, expires_at: NOW }
+    }
+
+    fn decided(record: &Record, effect: Effect, now: Timestamp) -> Decision {
+        decide(record, &claim(effect), "args", now)
+    }
+
+    #[test]
+    fn a_falsy_result_is_replayed_as_it_is() {
+        let replay = Decision::Replay(Stored::Json(String::from("false")));
+        assert_eq!(decided(&record(State::Completed), Effect::Once, NOW), replay);
+    }
+
+    #[test]
+    fn a_holder_is_left_alone_until_its_lease_and_the_margin_have_passed() {
+        let held = record(State::Started);
+        for effect in [Effect::Once, Effect::Keyed] {
+            let last = held.lease_until.plus(TAKE_OVER_MARGIN);
+            assert_eq!(decided(&held, effect, last), Decision::InProgress(held.lease_until));
+        }
+        let after = held.lease_until.plus(TAKE_OVER_MARGIN + Duration::from_millis(1));
+        assert_eq!(decided(&held, Effect::Keyed, after), Decision::TakeOver);
+        assert_eq!(decided(&held, Effect::Once, after), Decision::MarkUnknown);
+    }
+
+    #[test]
+    fn an_expired_record_counts_for_nothing_whatever_it_says() {
+        for state in [State::Started, State::Completed, State::Unknown] {
+            let expired = Record { expires_at: NOW, ..record(state) };
+            assert_eq!(decided(&expired, Effect::Once, NOW), Decision::Acquire);
+        }
+    }
+
+    #[test]
+    fn other_arguments_under_the_key_are_refused_in_every_state() {
+        for state in [State::Started, State::Completed, State::Unknown] {
+            assert_eq!(decide(&record(state), &claim(Effect::Once), "others", NOW), Decision::KeyReused);
+        }
+    }
+
+    #[test]
+    fn our_own_put_whose_reply_was_lost_is_recognised() {
+        let own = Record { owner: String::from("me"), ..record(State::Started) };
+        assert_eq!(decided(&own, Effect::Once, NOW), Decision::Ours);
+    }
+}

@@ -1,0 +1,151 @@
+//! The right to settle a record. Only the execution that acquired the key holds one, and it can use it once.
+
+use std::time::Duration;
+
+use aws_sdk_dynamodb::{
+    error::SdkError,
+    operation::{
+        delete_item::DeleteItemError,
+        update_item::{UpdateItemError, builders::UpdateItemFluentBuilder},
+    },
+    types::ReturnValuesOnConditionCheckFailure::AllOld,
+};
+
+use super::{
+    decide::Claim,
+    key::Key,
+    record::{Record, State, Stored, n, result_attribute, s},
+    store::{Store, StoreError, StoreErrorKind, held, within},
+};
+
+/// Holds a key. Dropping it leaves the record as it is: the lease and the effect then decide.
+#[derive(Debug)]
+#[must_use = "settle the record: complete, release, relinquish or mark unknown"]
+pub struct Guard {
+    store: Store,
+    key: Key,
+    claim: Claim,
+    attempt: u32,
+}
+
+/// What became of a record that a guard settled.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It says what we wrote.
+    AsWritten,
+    /// We were late: another execution holds it, and nothing was overwritten. `None` if it is gone.
+    Superseded(Option<Record>),
+}
+
+impl Guard {
+    pub(super) fn new(store: Store, key: Key, claim: Claim, attempt: u32) -> Self {
+        Self { store, key, claim, attempt }
+    }
+
+    /// The guard of a put whose answer never came. It can settle the record only if the put was applied.
+    pub fn first(store: &Store, key: &Key, claim: &Claim) -> Self {
+        Self::new(store.clone(), key.clone(), claim.clone(), 1)
+    }
+
+    /// Goes on with a record of our own whose put was answered late.
+    pub fn resume(store: &Store, key: &Key, claim: &Claim, record: &Record) -> Self {
+        Self::new(store.clone(), key.clone(), claim.clone(), record.attempt)
+    }
+
+    /// The effect is done: keep its result.
+    pub async fn complete(self, result: &Stored, time: Duration) -> Result<Settled, StoreError> {
+        let (attribute, value) = result_attribute(result);
+        let update = self
+            .fenced()
+            .update_expression("SET #state = :state, #result = :result")
+            .expression_attribute_names("#result", attribute)
+            .expression_attribute_values(":state", s(State::Completed.name()))
+            .expression_attribute_values(":result", value);
+        self.settle(update, State::Completed, time).await
+    }
+
+    /// The effect may have happened, and must not be repeated.
+    pub async fn mark_unknown(self, time: Duration) -> Result<Settled, StoreError> {
+        let update = self
+            .fenced()
+            .update_expression("SET #state = :state")
+            .expression_attribute_values(":state", s(State::Unknown.name()));
+        self.settle(update, State::Unknown, time).await
+    }
+
+    /// The effect may have happened, and repeating it under the same key is safe: the next call takes over at once.
+    pub async fn relinquish(self, time: Duration) -> Result<Settled, StoreError> {
+        let update =
+            self.fenced().update_expression("SET lease_until = :past").expression_attribute_values(":past", n(0));
+        self.settle(update, State::Started, time).await
+    }
+
+    /// Nothing happened: the key is free again.
+    pub async fn release(self, time: Duration) -> Result<Settled, StoreError> {
+        let request = self
+            .store
+            .client
+            .delete_item()
+            .table_name(&self.store.table)
+            .key("pk", s(self.key.pk()))
+            .condition_expression("#owner = :owner AND attempt = :attempt AND #state = :started")
+            .expression_attribute_names("#owner", "owner")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":owner", s(&self.claim.owner))
+            .expression_attribute_values(":attempt", n(self.attempt))
+            .expression_attribute_values(":started", s(State::Started.name()))
+            .return_values_on_condition_check_failure(AllOld)
+            .send();
+        match within(time, "DeleteItem", request).await? {
+            Ok(_) => Ok(Settled::AsWritten),
+            Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {
+                let DeleteItemError::ConditionalCheckFailedException(failed) = answer.into_err() else {
+                    return Err(StoreError::new(StoreErrorKind::NoRecord, "DeleteItem")); // excluded by the guard above
+                };
+                // No record: our delete was applied and its answer lost, and the client asked again.
+                failed.item().map_or(Ok(Settled::AsWritten), |item| {
+                    held(Some(item), "DeleteItem").map(|record| Settled::Superseded(Some(record)))
+                })
+            }
+            Err(error) => Err(StoreError::from_sdk("DeleteItem", error)),
+        }
+    }
+
+    fn fenced(&self) -> UpdateItemFluentBuilder {
+        self.store.fenced(&self.key, &self.claim.owner, self.attempt)
+    }
+
+    async fn settle(
+        &self,
+        update: UpdateItemFluentBuilder,
+        wanted: State,
+        time: Duration,
+    ) -> Result<Settled, StoreError> {
+        match within(time, "UpdateItem", update.send()).await? {
+            Ok(_) => Ok(Settled::AsWritten),
+            Err(error) => match Self::superseded(error) {
+                // Our own update was applied, its answer lost, and the client asked again.
+                Ok(record) if record.owner == self.claim.owner && record.state == wanted => Ok(Settled::AsWritten),
+                Ok(record) => Ok(Settled::Superseded(Some(record))),
+                Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => Ok(Settled::Superseded(None)),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// The record that made a fenced update fail.
+    pub(super) fn superseded<R>(error: SdkError<UpdateItemError, R>) -> Result<Record, StoreError>
+    where
+        R: std::fmt::Debug + Send + Sync + 'static,
+    {
+        match error {
+            SdkError::ServiceError(answer) if answer.err().is_conditional_check_failed_exception() => {
+                match answer.into_err() {
+                    UpdateItemError::ConditionalCheckFailedException(failed) => held(failed.item(), "UpdateItem"),
+                    _ => Err(StoreError::new(StoreErrorKind::NoRecord, "UpdateItem")), // excluded by the guard above
+                }
+            }
+            error => Err(StoreError::from_sdk("UpdateItem", error)),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The DynamoDB item that holds a key's state.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use crate::clock::Timestamp;
+
+pub(super) type Item = HashMap<String, AttributeValue>;
+
+/// The largest result, in bytes of JSON, that a record keeps. DynamoDB's limit for an item is 400 KB; the rest is for
+/// the other attributes and for text whose UTF-8 is longer than its JSON.
+pub(super) const RESULT_LIMIT: usize = 350_000;
+
+/// Where a key's action stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Somebody is at it, or was when it died.
+    Started,
+    /// It is done, and the result is known.
+    Completed,
+    /// It may have been done; nobody knows.
+    Unknown,
+}
+
+impl State {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Completed => "completed",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Started, Self::Completed, Self::Unknown].into_iter().find(|state| state.name() == name)
+    }
+}
+
+/// What a completed record keeps of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// The whole result, as JSON text.
+    Json(String),
+    /// The result was too large to keep: its size in bytes.
+    Omitted(usize),
+}
+
+impl Stored {
+    /// What a record can keep of this JSON text.
+    pub fn of(json: String) -> Self {
+        if json.len() > RESULT_LIMIT { Self::Omitted(json.len()) } else { Self::Json(json) }
+    }
+}
+
+/// A record, as read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Where the action stands.
+    pub state: State,
+    /// The one execution that may write to the record.
+    pub owner: String,
+    /// How often the record has changed hands, from 1. Together with `owner` it fences every write.
+    pub attempt: u32,
+    /// The digest of all arguments.
+    pub args_hash: String,
+    /// The result, if completed.
+    pub result: Option<Stored>,
+    /// When the holder's time is up.
+    pub lease_until: Timestamp,
+    /// When the record no longer counts, whether or not DynamoDB has deleted it.
+    pub expires_at: Timestamp,
+}
+
+impl Record {
+    /// Reads an item. `None` if it is no record of ours: somebody else's item, or a later version's.
+    pub(super) fn from_item(item: &Item) -> Option<Self> {
+        let text = |name: &str| item.get(name)?.as_s().ok().cloned();
+        let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
+        let omitted = || number("result_omitted").and_then(|size| usize::try_from(size).ok()).map(Stored::Omitted);
+        Some(Self {
+            state: State::from_name(&text("state")?)?,
+            owner: text("owner")?,
+            attempt: u32::try_from(number("attempt")?).ok()?,
+            args_hash: text("args_hash")?,
+            result: text("result").map(Stored::Json).or_else(omitted),
+            lease_until: Timestamp::from_millis(number("lease_until")?),
+            expires_at: Timestamp::from_secs(number("expires_at")?),
+        })
+    }
+}
+
+pub(super) fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+pub(super) fn n(number: impl std::fmt::Display) -> AttributeValue {
+    AttributeValue::N(format!("{number}"))
+}
+
+/// The attribute that keeps a result, and its value.
+pub(super) fn result_attribute(result: &Stored) -> (&'static str, AttributeValue) {
+    match result {
+        Stored::Json(json) => ("result", s(json)),
+        Stored::Omitted(size) => ("result_omitted", n(size)),
+    }
+}
