@@ -1,0 +1,431 @@
+//! At most once, and never guessed: each promise about side effects, through the pipeline and the real AWS SDK, on the
+//! embedded DynamoDB.
+#![cfg(feature = "dev")]
+
+mod support;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use action_group::{
+    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
+    clock::Clock,
+    idempotency::{Acquired, Claim, Decision, Guard, Key, Settled, Store, Stored, decide},
+    outcome::{Changed, FailureKind, Outcome},
+    telemetry::{Origin, Telemetry},
+    tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
+};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use serde_json::{Value, json};
+use support::database::Database;
+
+/// What the next attempts of a scripted tool do, in turn; the last one is repeated.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Succeed,
+    Hang,
+    Panic,
+    Busy,
+    NoAnswer,
+    Internal,
+    Reject,
+}
+
+/// Do what the test says.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Order {
+    /// The thing to do it to.
+    #[schemars(extend("examples" = ["A"]))]
+    thing: String,
+    /// How much.
+    #[serde(default = "one")]
+    #[allow(dead_code, reason = "it tells two calls with one key apart")]
+    amount: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A tool that counts its attempts and follows a script.
+struct Scripted<const EFFECT: u8> {
+    script: Vec<Step>,
+    attempts: Arc<AtomicU32>,
+    result: Value,
+}
+
+const KEYED: u8 = 0;
+const ONCE: u8 = 1;
+const READ: u8 = 2;
+
+impl<const EFFECT: u8> Tool for Scripted<EFFECT> {
+    const NAME: &'static str = "scripted";
+    type Args = Order;
+    type Output = Value;
+
+    fn policy(&self) -> Policy<Order> {
+        let effect = [Effect::Keyed, Effect::Once, Effect::ReadOnly][usize::from(EFFECT)];
+        Policy::new(effect).timeout(Duration::from_millis(80)).key(|order: &Order| json!([order.thing]))
+    }
+
+    async fn call(&self, _: Order, context: &CallContext) -> Result<Success<Value>, ToolError> {
+        let attempt = self.attempts.fetch_add(1, Ordering::SeqCst) as usize;
+        match self.script.get(attempt).or(self.script.last()) {
+            Some(Step::Hang) => std::future::pending().await,
+            Some(Step::Panic) => panic!("secret"),
+            Some(Step::Busy) => Err(ToolError::transient("The backend is busy.")),
+            Some(Step::NoAnswer) => Err(ToolError::no_answer("The backend did not answer.")),
+            Some(Step::Internal) => Err(ToolError::internal("secret")),
+            Some(Step::Reject) => Err(ToolError::rejected("Not on a Sunday.")),
+            Some(Step::Succeed) | None => {
+                Ok(if self.result == json!("key") { json!(context.idempotency_key()) } else { self.result.clone() }
+                    .into())
+            }
+        }
+    }
+}
+
+/// Withdraw from the one account of the test.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Withdrawal {
+    /// How much.
+    amount: u32,
+}
+
+struct Withdraw {
+    table: String,
+}
+
+impl Tool for Withdraw {
+    const NAME: &'static str = "withdraw";
+    type Args = Withdrawal;
+    type Output = Value;
+
+    fn policy(&self) -> Policy<Withdrawal> {
+        Policy::new(Effect::Atomic)
+    }
+
+    async fn call(&self, args: Withdrawal, _: &CallContext) -> Result<Success<Value>, ToolError> {
+        let amount = AttributeValue::N(args.amount.to_string());
+        let update = Update::builder()
+            .table_name(&self.table)
+            .key("pk", AttributeValue::S("account".into()))
+            .condition_expression("balance >= :amount")
+            .update_expression("SET balance = balance - :amount")
+            .expression_attribute_values(":amount", amount)
+            .return_values_on_condition_check_failure(
+                aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld,
+            )
+            .build()?;
+        let write = Write::new(TransactWriteItem::builder().update(update).build()).or_else(|item| {
+            let balance = item.and_then(|item| item["balance"].as_n().ok().cloned()).unwrap_or_default();
+            ToolError::rejected(format!("Only {balance} is left."))
+        });
+        Ok(Success::with_writes(json!({"withdrawn": args.amount}), vec![write]))
+    }
+}
+
+struct World {
+    database: Database,
+    pipeline: Pipeline,
+    attempts: Arc<AtomicU32>,
+}
+
+impl World {
+    async fn of<const EFFECT: u8>(script: &[Step], result: Value) -> Self {
+        let database = Database::start().await;
+        let attempts = Arc::new(AtomicU32::new(0));
+        let tool = Scripted::<EFFECT> { script: script.to_vec(), attempts: Arc::clone(&attempts), result };
+        let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
+        let pipeline = pipeline(toolbox, database.store());
+        Self { database, pipeline, attempts }
+    }
+
+    async fn account(balance: u32) -> Self {
+        let database = Database::start().await;
+        let put = Put::builder()
+            .table_name(Database::TABLE)
+            .item("pk", AttributeValue::S("account".into()))
+            .item("balance", AttributeValue::N(balance.to_string()))
+            .build()
+            .expect("a put");
+        let item = TransactWriteItem::builder().put(put).build();
+        database.client().transact_write_items().transact_items(item).send().await.expect("a balance");
+        let toolbox = Toolbox::builder().tool(Withdraw { table: Database::TABLE.into() }).build().expect("a toolbox");
+        let pipeline = pipeline(toolbox, database.store());
+        Self { database, pipeline, attempts: Arc::default() }
+    }
+
+    async fn balance(&self) -> String {
+        let key = AttributeValue::S("account".into());
+        let got =
+            self.database.client().get_item().table_name(Database::TABLE).key("pk", key).send().await.expect("an item");
+        got.item.expect("the account")["balance"].as_n().expect("a number").clone()
+    }
+
+    async fn call(&self, arguments: Value) -> Outcome {
+        call(&self.pipeline, arguments).await
+    }
+
+    fn attempts(&self) -> u32 {
+        self.attempts.load(Ordering::SeqCst)
+    }
+}
+
+fn pipeline(toolbox: Toolbox, store: Store) -> Pipeline {
+    let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
+    Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry))
+}
+
+async fn call(pipeline: &Pipeline, arguments: Value) -> Outcome {
+    let tool = pipeline.toolbox().names().next().expect("a tool").to_owned();
+    let call = Call { tool, arguments: Arguments::from_json(arguments), ..Call::default() };
+    let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
+    let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
+    pipeline.run(call, &around).await
+}
+
+fn success(result: Value, replayed: bool) -> Outcome {
+    Outcome::Success { result, replayed }
+}
+
+fn failed(outcome: &Outcome) -> (FailureKind, Changed, bool) {
+    let failure = outcome.failure().unwrap_or_else(|| panic!("a failure, but it is {outcome:?}"));
+    (failure.kind(), failure.changed(), failure.retryable())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_equal_call_gets_the_stored_result_whatever_its_value_and_runs_nothing() {
+    for result in [json!({"a": 1}), json!(null), json!(false), json!(0), json!(""), json!([]), json!({})] {
+        let world = World::of::<ONCE>(&[Step::Succeed], result.clone()).await;
+        assert_eq!(world.call(json!({"thing": "A", "amount": 2})).await, success(result.clone(), false));
+        assert_eq!(world.call(json!({"amount": 2, "thing": "A"})).await, success(result, true));
+        assert_eq!(world.attempts(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_key_is_another_action_and_other_arguments_under_one_key_are_refused() {
+    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    assert_eq!(world.call(json!({"thing": "A"})).await, success(json!(1), false));
+    assert_eq!(world.call(json!({"thing": "B"})).await, success(json!(1), false));
+    let reused = world.call(json!({"thing": "A", "amount": 2})).await;
+    assert_eq!(failed(&reused), (FailureKind::KeyReused, Changed::Nothing, false));
+    assert_eq!(world.attempts(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_must_happen_once_is_never_run_again_after_an_end_that_leaves_it_open() {
+    for step in [Step::Hang, Step::Panic, Step::NoAnswer, Step::Internal] {
+        let world = World::of::<ONCE>(&[step, Step::Succeed], json!(1)).await;
+        for _ in 0..2 {
+            let outcome = world.call(json!({"thing": "A"})).await;
+            assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, false), "{step:?}");
+            assert!(!format!("{outcome:?}").contains("secret"));
+        }
+        assert_eq!(world.attempts(), 1, "{step:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keyed_effect_is_run_again_with_the_same_key() {
+    let world = World::of::<KEYED>(&[Step::Hang, Step::Panic, Step::Succeed], json!("key")).await;
+    let unknown = world.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&unknown), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
+    let Outcome::Success { result: key, replayed: false } = world.call(json!({"thing": "A"})).await else {
+        panic!("the next call takes over")
+    };
+    assert_eq!(key.as_str().map(str::len), Some(64));
+    let other = World::of::<KEYED>(&[Step::Succeed], json!("key")).await;
+    assert_eq!(other.call(json!({"thing": "A"})).await, success(key, false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_that_changed_nothing_leaves_the_key_free() {
+    for (step, kind) in [(Step::Reject, FailureKind::Rejected), (Step::Busy, FailureKind::Transient)] {
+        let world = World::of::<ONCE>(&[step, step, step, Step::Succeed], json!(1)).await;
+        while world.attempts() < 3 {
+            let (found, changed, _) = failed(&world.call(json!({"thing": "A"})).await);
+            assert_eq!((found, changed), (kind, Changed::Nothing));
+        }
+        assert_eq!(world.call(json!({"thing": "A"})).await, success(json!(1), false));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_is_tried_three_times_and_never_said_to_have_changed_anything() {
+    for step in [Step::Hang, Step::Busy, Step::NoAnswer] {
+        let world = World::of::<READ>(&[step], json!(1)).await;
+        let (_, changed, retryable) = failed(&world.call(json!({"thing": "A"})).await);
+        assert_eq!((changed, retryable, world.attempts()), (Changed::Nothing, true, 3), "{step:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn equal_calls_at_once_have_one_effect_and_one_answer() {
+    let world = World::of::<ONCE>(&[Step::Succeed], json!({"n": 7})).await;
+    let calls = (0..16).map(|_| world.call(json!({"thing": "A"})));
+    let outcomes = futures_util::future::join_all(calls).await;
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == success(json!({"n": 7}), false)).count(), 1);
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == success(json!({"n": 7}), true)).count(), 15);
+    assert_eq!(world.attempts(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_atomic_effect_commits_once_however_often_it_is_asked_for() {
+    let world = World::account(100).await;
+    let calls = (0..8).map(|_| world.call(json!({"amount": 30})));
+    for outcome in futures_util::future::join_all(calls).await {
+        assert!(matches!(&outcome, Outcome::Success { result, .. } if result["withdrawn"] == 30), "{outcome:?}");
+    }
+    assert_eq!(world.call(json!({"amount": 30})).await, success(json!({"withdrawn": 30}), true));
+    assert_eq!(world.balance().await, "70");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_business_condition_that_fails_is_told_with_its_facts_and_leaves_nothing_behind() {
+    let world = World::account(100).await;
+    let outcome = world.call(json!({"amount": 101})).await;
+    assert_eq!(failed(&outcome), (FailureKind::Rejected, Changed::Nothing, false));
+    assert_eq!(outcome.failure().expect("a failure").message(), "Only 100 is left. Nothing was changed.");
+    assert_eq!(world.call(json!({"amount": 100})).await, success(json!({"withdrawn": 100}), false));
+    assert_eq!(world.balance().await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_the_record_table_away_no_effect_begins() {
+    let World { database, pipeline, attempts } = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    database.stop().await;
+    let outcome = call(&pipeline, json!({"thing": "A"})).await;
+    assert_eq!(failed(&outcome), (FailureKind::Transient, Changed::Nothing, true));
+    assert_eq!(attempts.load(Ordering::SeqCst), 0);
+}
+
+/// Two executions of one action, straight on the store.
+struct Rivals {
+    database: Database,
+    store: Store,
+    key: Key,
+}
+
+impl Rivals {
+    async fn new() -> Self {
+        let database = Database::start().await;
+        let toolbox = Toolbox::builder()
+            .tool(Scripted::<KEYED> { script: vec![], attempts: Arc::default(), result: json!(1) })
+            .build()
+            .expect("a toolbox");
+        let definition = toolbox.get("scripted").expect("the tool").definition();
+        let key = Key::new(definition, "s", &json!(["A"]), &json!({"thing": "A"})).expect("a key");
+        Self { store: database.store(), database, key }
+    }
+
+    /// A claim whose lease ended `ago`.
+    fn claim(&self, owner: &str, ago: Duration) -> Claim {
+        let now = self.store.now();
+        Claim {
+            owner: owner.into(),
+            effect: Effect::Keyed,
+            lease_until: action_group::clock::Timestamp::from_millis(now.as_millis() - ago.as_millis() as u64),
+            expires_at: now.plus(Duration::from_mins(1)),
+        }
+    }
+
+    async fn acquire(&self, claim: &Claim) -> Acquired {
+        self.store.acquire(&self.key, claim, TIME).await.expect("an answer")
+    }
+
+    /// A dead holder, and a second execution that has taken its record over.
+    async fn taken_over(&self) -> (Guard, Guard) {
+        let first = self.claim("first", Duration::from_secs(10));
+        let second = self.claim("second", Duration::ZERO);
+        let Acquired::Mine(late) = self.acquire(&first).await else { panic!("the key was free") };
+        let Acquired::Held(record) = self.acquire(&second).await else { panic!("the key is held") };
+        assert_eq!(decide(&record, &second, self.key.args_hash(), self.store.now()), Decision::TakeOver);
+        let taken = self.store.take_over(&self.key, &second, &record, TIME).await.expect("an answer");
+        let Acquired::Mine(owner) = taken else { panic!("nobody else was at it") };
+        (late, owner)
+    }
+}
+
+const TIME: Duration = Duration::from_secs(2);
+
+fn stored(text: &str) -> Stored {
+    Stored::Json(text.into())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_owner_never_overwrites() {
+    let rivals = Rivals::new().await;
+    let (late, owner) = rivals.taken_over().await;
+    assert_eq!(owner.complete(&stored("2"), TIME).await.expect("an answer"), Settled::AsWritten);
+    let Settled::Superseded(Some(record)) = late.complete(&stored("1"), TIME).await.expect("an answer") else {
+        panic!("it was superseded")
+    };
+    assert_eq!(record.result, Some(stored("2")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_owner_never_deletes() {
+    let rivals = Rivals::new().await;
+    let (late, owner) = rivals.taken_over().await;
+    assert!(matches!(late.release(TIME).await.expect("an answer"), Settled::Superseded(Some(_))));
+    assert_eq!(owner.complete(&stored("2"), TIME).await.expect("an answer"), Settled::AsWritten);
+    let record = rivals.store.read(&rivals.key, TIME).await.expect("an answer").expect("the record");
+    assert_eq!(record.result, Some(stored("2")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_one_of_two_takes_a_record_over() {
+    let rivals = Rivals::new().await;
+    let dead = rivals.claim("dead", Duration::from_secs(10));
+    assert!(matches!(rivals.acquire(&dead).await, Acquired::Mine(_)));
+    let heirs = [rivals.claim("a", Duration::ZERO), rivals.claim("b", Duration::ZERO)];
+    let Acquired::Held(record) = rivals.acquire(&heirs[0]).await else { panic!("the key is held") };
+    let (a, b) = tokio::join!(
+        rivals.store.take_over(&rivals.key, &heirs[0], &record, TIME),
+        rivals.store.take_over(&rivals.key, &heirs[1], &record, TIME),
+    );
+    let taken = [a, b].into_iter().filter(|taken| matches!(taken, Ok(Acquired::Mine(_)))).count();
+    assert_eq!(taken, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_put_that_is_sent_twice_is_recognised_as_our_own() {
+    let rivals = Rivals::new().await;
+    let claim = rivals.claim("me", Duration::ZERO);
+    assert!(matches!(rivals.acquire(&claim).await, Acquired::Mine(_)));
+    let Acquired::Held(record) = rivals.acquire(&claim).await else { panic!("the key is held") };
+    assert_eq!(decide(&record, &claim, rivals.key.args_hash(), rivals.store.now()), Decision::Ours);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_record_is_replaced_although_it_is_still_there() {
+    let rivals = Rivals::new().await;
+    let old = Claim { expires_at: rivals.store.now(), ..rivals.claim("old", Duration::ZERO) };
+    let Acquired::Mine(guard) = rivals.acquire(&old).await else { panic!("the key was free") };
+    guard.complete(&stored("1"), TIME).await.expect("an answer");
+    let later = rivals.database.store_at(rivals.store.now().plus(Duration::from_secs(2)));
+    let new = rivals.claim("new", Duration::ZERO);
+    assert!(matches!(later.acquire(&rivals.key, &new, TIME).await.expect("an answer"), Acquired::Mine(_)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_conversations_do_not_share_a_key_and_one_conversation_does() {
+    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let mut replays = Vec::new();
+    for conversation in ["x", "y", "x"] {
+        let caller = Caller { conversation: Some(conversation.into()), identity: None };
+        let arguments = Arguments::from_json(json!({"thing": "A"}));
+        let call = Call { tool: "scripted".into(), arguments, caller, ..Call::default() };
+        let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
+        let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
+        replays.push(matches!(world.pipeline.run(call, &around).await, Outcome::Success { replayed: true, .. }));
+    }
+    assert_eq!(replays, [false, false, true]);
+}
