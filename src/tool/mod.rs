@@ -60,7 +60,7 @@ pub use self::{
     error::{Phase, ToolError, ToolErrorKind},
     policy::{Effect, Policy, Scope, Wording},
     success::{Success, Write},
-    toolbox::{Toolbox, ToolboxBuilder, ToolboxError},
+    toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
 };
 
 /// One thing an agent can ask for. See the [module's example](self).

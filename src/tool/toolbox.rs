@@ -81,6 +81,13 @@ impl ToolboxBuilder {
         self
     }
 
+    /// Adds a tool that is not made from Rust types.
+    #[cfg(test)]
+    pub(crate) fn any(mut self, tool: Arc<dyn AnyTool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
     /// Checks names and schemas.
     ///
     /// # Errors
