@@ -142,7 +142,7 @@ fn read_all(name: &str, values: &[&Value], definition: &Definition) -> Result<Va
     if others.iter().all(agrees) {
         first_read
     } else {
-        let rule = String::from("is there more than once, with different values. Give it once.");
+        let rule = String::from("must be given once, but came with different values");
         Err(Fault { path: bounded(name), rule, example: None })
     }
 }

@@ -113,7 +113,10 @@ pub fn detect(event: &Event, allowed: &[&'static Door]) -> Result<&'static Door,
     let open = || allowed.iter().map(|door| door.name).collect::<Vec<_>>().join(", ");
     let Some(door) = DOORS.iter().find(|door| (door.recognises)(event)) else {
         let looks_like = stranger::description(event);
-        return Err(Refusal(format!("The event is no tool call: it looks like {looks_like}. Open doors: {}.", open())));
+        return Err(Refusal(format!(
+            "The event is no tool call that is served here: it looks like {looks_like}. Open doors: {}.",
+            open()
+        )));
     };
     if allowed.iter().any(|other| other.name == door.name) {
         Ok(door)

@@ -17,7 +17,7 @@ fn openapi(name: &str, outcome: Outcome) -> Value {
 }
 
 /// Any agent event with these parameters of a refund.
-fn refund(parameters: Value) -> Call {
+fn refund(parameters: &Value) -> Call {
     call_in(json!({ "actionGroup": "orders", "function": "refund_order", "parameters": parameters }))
 }
 
@@ -133,7 +133,7 @@ fn a_text_is_read_by_the_tools_schema_and_any_other_value_is_taken_as_it_is() {
     let list = call("agent-openapi/list-for-text.json").arguments;
     assert_eq!(list.values["reason"], json!(["damaged"]));
     // The type that the event states is not asked: here it is wrong.
-    let wrong = refund(json!([{ "name": "reason", "type": "integer", "value": "7" }]));
+    let wrong = refund(&json!([{ "name": "reason", "type": "integer", "value": "7" }]));
     assert_eq!(wrong.arguments.values["reason"], as_read("reason", "7"));
 }
 
@@ -177,14 +177,14 @@ fn a_value_without_a_name_is_a_fault_and_an_entry_with_neither_is_nothing() {
     let arguments = call("agent-function/value-without-name.json").arguments;
     assert_eq!(faults(&arguments).len(), 1);
     assert!(faults(&arguments)[0].contains("1 of the values came without a name"));
-    let odd = refund(json!([{ "value": 1 }, { "name": 7, "value": 1 }, "text", {}, null, { "type": "string" }]));
+    let odd = refund(&json!([{ "value": 1 }, { "name": 7, "value": 1 }, "text", {}, null, { "type": "string" }]));
     assert!(faults(&odd.arguments)[0].contains("3 of the values"));
 }
 
 #[test]
 fn a_list_of_another_shape_is_a_fault() {
     for parameters in [json!({ "order_id": "ORD-12345" }), json!("order_id=ORD-12345"), json!(7)] {
-        assert_eq!(refund(parameters).arguments.faults.len(), 1);
+        assert_eq!(refund(&parameters).arguments.faults.len(), 1);
     }
 }
 

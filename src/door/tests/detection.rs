@@ -89,7 +89,10 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
 fn a_refusal_lists_the_open_doors() {
     let open = [named("converse").unwrap(), named("gateway").unwrap()];
     let sentence = detect(&event(json!(7)), &open).unwrap_err().to_string();
-    assert_eq!(sentence, "The event is no tool call: it looks like a number. Open doors: converse, gateway.");
+    assert_eq!(
+        sentence,
+        "The event is no tool call that is served here: it looks like a number. Open doors: converse, gateway."
+    );
 }
 
 #[test]
