@@ -82,8 +82,7 @@ pub(super) fn toolbox() -> Toolbox {
             &["to", "subject", "body"],
         ),
     ];
-    let add = |builder: crate::tool::ToolboxBuilder, tool| builder.any(Arc::new(Data(tool)));
-    tools.into_iter().fold(Toolbox::builder(), add).build().expect("good test tools")
+    Toolbox::unchecked(tools.map(|tool| Arc::new(Data(tool)) as Arc<dyn AnyTool>))
 }
 
 pub(super) fn tool(
@@ -110,7 +109,7 @@ pub(super) fn tool(
 
 /// A toolbox of one tool.
 pub(super) fn toolbox_of(tool: Definition) -> Toolbox {
-    Toolbox::builder().any(Arc::new(Data(tool))).build().expect("a good test tool")
+    Toolbox::unchecked([Arc::new(Data(tool)) as Arc<dyn AnyTool>])
 }
 
 /// An event without a client context.
