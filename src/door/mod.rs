@@ -6,14 +6,31 @@
 //!
 //! | door | recognised by | answer |
 //! | --- | --- | --- |
-//! | `gateway` | a tool name in the client context | `{"ok": true, "result": …}` |
+//! | `gateway` | AgentCore's keys in the client context | `{"ok": true, "result": …}` |
 //! | `agent-function` | `actionGroup` and `function` | `TEXT.body` |
 //! | `agent-openapi` | `actionGroup`, `apiPath` and `httpMethod` | `application/json` body |
 //! | `converse` | `toolUse` blocks | `toolResult` blocks |
+//!
+//! What comes through no door is refused with a sentence that names what it looks like. `docs/doors.md` has the whole
+//! table, and `events/` an example of each.
+
+mod agent;
+mod agent_function;
+mod agent_openapi;
+mod converse;
+mod envelope;
+mod fit;
+mod gateway;
+mod prose;
+mod stranger;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{call::Call, outcome::Outcome, tool::Toolbox};
 
@@ -24,6 +41,14 @@ pub struct Event {
     pub body: Value,
     /// The client context, if there was one.
     pub client_context: Option<Value>,
+}
+
+impl Event {
+    /// The body's fields, where a door may look for a call. A gateway interceptor's event has none: it holds a whole
+    /// call, but one that the gateway will make by itself.
+    fn fields(&self) -> Option<&Map<String, Value>> {
+        self.body.as_object().filter(|fields| !fields.contains_key(stranger::INTERCEPTOR))
+    }
 }
 
 /// One wire format.
@@ -58,28 +83,57 @@ pub struct Request {
     pub encode: Encode,
 }
 
-/// Why an event is not served: it is no tool call. One sentence that names what it looks like.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("calls", &self.calls.len()).finish_non_exhaustive() // calls hold arguments
+    }
+}
+
+/// Why an event is not served: it is no tool call. One or two sentences that name what it looks like.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
 
-/// Every door, in the order of detection.
-pub static DOORS: [Door; 0] = [];
+/// Every door, in the order of detection. A new door is a module with a `DOOR`, and a line here.
+pub static DOORS: [Door; 4] = [gateway::DOOR, agent_function::DOOR, agent_openapi::DOOR, converse::DOOR];
 
 /// The door of this name.
 pub fn named(name: &str) -> Option<&'static Door> {
     DOORS.iter().find(|door| door.name == name)
 }
 
-/// The door through which the event has come.
+/// The door through which the event has come, if it is one of the `allowed`.
+///
+/// Which door it is does not depend on what is allowed: an event of a closed door is refused, and never tried at another.
 ///
 /// # Errors
 ///
-/// A sentence that says what the event looks like, if it is no tool call.
+/// A sentence that says what the event looks like, if it is no tool call, or that its door is closed.
 pub fn detect(event: &Event, allowed: &[&'static Door]) -> Result<&'static Door, Refusal> {
-    allowed
-        .iter()
-        .copied()
-        .find(|door| (door.recognises)(event))
-        .ok_or_else(|| Refusal(String::from("The event is no tool call.")))
+    let open = || allowed.iter().map(|door| door.name).collect::<Vec<_>>().join(", ");
+    let Some(door) = DOORS.iter().find(|door| (door.recognises)(event)) else {
+        let looks_like = stranger::description(event);
+        return Err(Refusal(format!(
+            "The event is no tool call that is served here: it looks like {looks_like}. Open doors: {}.",
+            open()
+        )));
+    };
+    if allowed.iter().any(|other| other.name == door.name) {
+        Ok(door)
+    } else {
+        let name = door.name;
+        Err(Refusal(format!("The event came to the door {name}, which is closed here. Open doors: {}.", open())))
+    }
+}
+
+/// The longest name that is passed on or quoted. No tool's name is longer than 40.
+const NAME_MAX: usize = 80;
+
+/// A name out of an event, for a [`Call`] or a sentence. A long one is cut and ends in `…`, so that what is left of it
+/// is never the name of a tool.
+fn bounded(name: &str) -> String {
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => String::from(name),
+    }
 }

@@ -39,6 +39,16 @@ impl Toolbox {
         ToolboxBuilder { tools: Vec::new() }
     }
 
+    /// Tools as they are, without the checks of [`ToolboxBuilder::build`].
+    #[cfg(test)]
+    pub(crate) fn unchecked(tools: impl IntoIterator<Item = Arc<dyn AnyTool>>) -> Self {
+        let entry = |tool: Arc<dyn AnyTool>| {
+            let (name, checker) = (tool.definition().name, Checker::new(&tool.definition().schema));
+            (name, Entry { tool, checker })
+        };
+        Self { tools: tools.into_iter().map(entry).collect() }
+    }
+
     /// The tool of exactly this name. Nothing is trimmed, cut or folded: a name that is nearly right is another name.
     pub fn get(&self, name: &str) -> Option<&Entry> {
         self.tools.get(name)

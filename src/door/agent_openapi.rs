@@ -1,0 +1,165 @@
+//! The door of a Bedrock Agents action group with an OpenAPI schema.
+//!
+//! ```json
+//! {"messageVersion": "1.0", "actionGroup": "orders", "apiPath": "/orders/{order_id}", "httpMethod": "GET",
+//!  "parameters": [{"name": "order_id", "type": "string", "value": "ORD-12345"}], "sessionId": "s-1"}
+//! ```
+//!
+//! `apiPath` is the template of the schema, and the values are in `parameters` and in the body's `properties`. The
+//! status is always 200: another one can end the user's turn. A failure is told in the body.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Door, Event, Refusal, Request,
+    agent::{self, List},
+    envelope, prose,
+};
+use crate::tool::{Definition, Entry, Method, Toolbox};
+
+/// An action group with an OpenAPI schema.
+pub(super) const DOOR: Door = Door { name: "agent-openapi", limit: agent::LIMIT, recognises, decode, definitions };
+
+/// The one media type of an answer. With a charset behind it agents end the turn: "must be of type 'application/json'".
+const JSON: &str = "application/json";
+
+fn recognises(event: &Event) -> bool {
+    event.fields().is_some_and(|fields| {
+        let is_text = |name| fields.get(name).is_some_and(Value::is_string);
+        fields.contains_key("actionGroup") && is_text("apiPath") && is_text("httpMethod")
+    })
+}
+
+fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
+    let body = event.body;
+    let (Some(path), Some(method)) = (body["apiPath"].as_str(), body["httpMethod"].as_str()) else {
+        return Err(Refusal(String::from("The agent's event names no path with a method.")));
+    };
+    let lists: Vec<List<'_>> =
+        [("parameters", &body["parameters"])].into_iter().chain(properties(&body["requestBody"])).collect();
+    let call = agent::call(&tool_name(method, path, toolbox), &lists, &body, toolbox);
+    let [group, path, method] = ["actionGroup", "apiPath", "httpMethod"].map(|name| body[name].clone());
+    let respond = move |outcome: Result<String, _>| {
+        let body = outcome.unwrap_or_else(|failure| envelope::of_failure(&failure).to_string());
+        json!({
+            "actionGroup": group,
+            "apiPath": path,
+            "httpMethod": method,
+            "httpStatusCode": 200,
+            "responseBody": { JSON: { "body": body } },
+        })
+    };
+    Ok(agent::request(call, &body, toolbox, respond))
+}
+
+/// The name of the tool with this route; of an unknown route its method and path, which are no tool's name.
+fn tool_name(method: &str, path: &str, toolbox: &Toolbox) -> String {
+    let mut definitions = toolbox.iter().map(Entry::definition);
+    let found = definitions
+        .find(|tool| tool.route.path == path && tool.route.method.name().eq_ignore_ascii_case(method))
+        .map(|tool| String::from(tool.name));
+    found.unwrap_or_else(|| format!("{method} {path}"))
+}
+
+/// The body's properties: those of the JSON body; where there is none, those of every other media type.
+fn properties(request_body: &Value) -> Vec<List<'_>> {
+    let Some(content) = request_body.get("content").and_then(Value::as_object) else { return Vec::new() };
+    let is_json = |media_type: &str| media_type.get(..JSON.len()).is_some_and(|start| start.eq_ignore_ascii_case(JSON));
+    let any_json = content.keys().any(|media_type| is_json(media_type));
+    let chosen = content.iter().filter(|(media_type, _)| !any_json || is_json(media_type));
+    chosen.map(|(_, media)| ("properties of the body", &media["properties"])).collect()
+}
+
+/// An OpenAPI 3.0 document with one operation for each tool.
+fn definitions(toolbox: &Toolbox) -> Value {
+    let mut paths = Map::new();
+    for entry in toolbox.iter() {
+        let definition = entry.definition();
+        let path = paths.entry(definition.route.path.clone()).or_insert_with(|| json!({}));
+        path[definition.route.method.name().to_ascii_lowercase()] = operation(definition);
+    }
+    json!({ "openapi": "3.0.3", "info": { "title": "Tools", "version": "1.0.0" }, "paths": paths })
+}
+
+fn operation(definition: &Definition) -> Value {
+    let in_path: Vec<_> = definition.route.path_parameters().collect();
+    let (in_path, rest): (Vec<_>, Vec<_>) =
+        definition.properties().partition(|(name, _)| in_path.contains(&name.as_str()));
+    let has_body = definition.route.method == Method::Post;
+    let path = in_path.into_iter().map(|(name, schema)| parameter(definition, "path", name, schema));
+    let query = rest.iter().filter(|_| !has_body).map(|(name, schema)| parameter(definition, "query", name, schema));
+    let mut operation = json!({
+        "operationId": definition.name,
+        "description": definition.description,
+        "parameters": path.chain(query).collect::<Vec<_>>(),
+        "responses": { "200": {
+            "description": "The result, or {\"ok\":false,\"error\":{…}} with the reason why there is none.",
+            "content": { JSON: { "schema": { "description": "Any JSON value." } } },
+        } },
+    });
+    if has_body && !rest.is_empty() {
+        operation["requestBody"] = request_body(definition, &rest);
+    }
+    if definition.may_need_approval {
+        operation["x-requireConfirmation"] = json!("ENABLED");
+    }
+    operation
+}
+
+fn parameter(definition: &Definition, place: &str, name: &str, schema: &Value) -> Value {
+    let mut schema = translated(schema);
+    let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+    json!({
+        "name": name,
+        "in": place,
+        "description": description.unwrap_or_else(|| prose::fallback(name).into()),
+        "required": definition.requires(name),
+        "schema": schema,
+    })
+}
+
+fn request_body(definition: &Definition, properties: &[(&String, &Value)]) -> Value {
+    let required: Vec<_> =
+        properties.iter().map(|(name, _)| name.as_str()).filter(|name| definition.requires(name)).collect();
+    let properties: Map<_, _> =
+        properties.iter().map(|(name, schema)| ((*name).clone(), property(name, schema))).collect();
+    let is_required = !required.is_empty();
+    let mut schema = json!({ "type": "object", "properties": properties });
+    if is_required {
+        schema["required"] = json!(required); // an empty list is no OpenAPI 3.0
+    }
+    json!({ "required": is_required, "content": { JSON: { "schema": schema } } })
+}
+
+fn property(name: &str, schema: &Value) -> Value {
+    let mut property = translated(schema);
+    if property.get("description").is_none() {
+        property["description"] = prose::fallback(name).into();
+    }
+    property
+}
+
+/// The schema in OpenAPI 3.0's older dialect: one `example`, no `const`, bounds exclusive by a flag.
+fn translated(schema: &Value) -> Value {
+    let Some(fields) = schema.as_object() else { return schema.clone() };
+    let mut translated = Map::new();
+    for (name, value) in fields {
+        match name.as_str() {
+            "examples" => drop(value.get(0).map(|first| translated.insert("example".into(), first.clone()))),
+            "const" => drop(translated.insert("enum".into(), json!([value]))),
+            "exclusiveMinimum" => translated.extend([("minimum".into(), value.clone()), (name.clone(), json!(true))]),
+            "exclusiveMaximum" => translated.extend([("maximum".into(), value.clone()), (name.clone(), json!(true))]),
+            "items" => drop(translated.insert(name.clone(), self::translated(value))),
+            "properties" => drop(translated.insert(name.clone(), each_translated(value))),
+            // The body is taken apart into names and values on the way; what is not declared cannot come through.
+            "additionalProperties" | "$schema" | "title" => {}
+            _ => drop(translated.insert(name.clone(), value.clone())),
+        }
+    }
+    Value::Object(translated)
+}
+
+fn each_translated(properties: &Value) -> Value {
+    let properties = properties.as_object().into_iter().flatten();
+    Value::Object(properties.map(|(name, schema)| (name.clone(), translated(schema))).collect())
+}

@@ -1,0 +1,57 @@
+//! What is said in place of a result that does not fit its answer.
+//!
+//! The pipeline measures each result against [`Door::limit`](super::Door::limit) before it is stored. Two things only a
+//! door can see: a body that grows when it is written as text inside JSON, and many results in one answer. By then the
+//! effect of a write is done, so that it stays a success.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use crate::{
+    outcome::{Changed, Failure, FailureKind, Outcome},
+    tool::{Effect, Toolbox},
+};
+
+/// What a door remembers of a tool, in case its result does not fit.
+#[derive(Clone, Debug)]
+pub(super) struct Spare {
+    effect: Effect,
+    nothing: Cow<'static, str>,
+}
+
+impl Spare {
+    /// Of the tool with this name, if there is one.
+    pub(super) fn of(toolbox: &Toolbox, name: &str) -> Option<Self> {
+        let definition = toolbox.get(name)?.definition();
+        Some(Self { effect: definition.effect, nothing: definition.wording.nothing.clone() })
+    }
+}
+
+/// The outcome as it is, if its size is within `most`; else what stands in for it.
+pub(super) fn within(outcome: Outcome, spare: Option<&Spare>, size: usize, most: usize) -> Outcome {
+    match outcome {
+        Outcome::Success { replayed, .. } if size > most => stand_in(spare, replayed, size, most),
+        other => other,
+    }
+}
+
+fn stand_in(spare: Option<&Spare>, replayed: bool, size: usize, most: usize) -> Outcome {
+    match spare {
+        Some(Spare { effect: Effect::ReadOnly, nothing }) => {
+            let text = format!(
+                "The result is too large for this answer: {size} bytes, where {most} are left. Ask for less, for example \
+                 with a narrower search or a lower limit."
+            );
+            let failure = Failure::new(FailureKind::TooLarge, text).with_changed(Changed::Nothing, nothing.clone());
+            Outcome::Failure(failure)
+        }
+        _ => Outcome::Success {
+            result: json!({
+                "done": true,
+                "note": format!("It was done. Its result of {size} bytes is too large for this answer and was left out."),
+            }),
+            replayed,
+        },
+    }
+}

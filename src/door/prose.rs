@@ -1,0 +1,144 @@
+//! The rules of an argument's schema in words, for doors whose definitions cannot carry them.
+//!
+//! Agents know a parameter's type and description, a gateway target little more. Without these words the model would
+//! learn a range only by breaking it:
+//!
+//! | schema | words |
+//! | --- | --- |
+//! | `"minimum": 1, "maximum": 50` | `From 1 to 50.` |
+//! | `"enum": ["dhl", "ups"]` | `One of "dhl", "ups".` |
+//! | `"minLength": 1, "maxLength": 200` | `1 to 200 characters.` |
+//! | `"pattern": "^ORD-[0-9]{5}$"` | `Pattern: ^ORD-[0-9]{5}$` |
+
+use serde_json::Value;
+
+/// The one type of a schema. Where it names none, an example value tells; else it is text.
+pub(super) fn type_of(schema: &Value) -> &'static str {
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => "object",
+        Some("array") => "array",
+        Some("boolean") => "boolean",
+        Some("integer") => "integer",
+        Some("number") => "number",
+        _ => "string",
+    }
+}
+
+/// A description for an argument that has none.
+pub(super) fn fallback(name: &str) -> String {
+    format!("The argument {name}.")
+}
+
+/// The description with the rules after it; empty if there is neither.
+pub(super) fn description(schema: &Value) -> String {
+    sentences(schema).join(" ")
+}
+
+/// [`description`] in `most` characters: what does not fit is left out, sentence by sentence from the end.
+pub(super) fn short_description(schema: &Value, most: usize) -> String {
+    joined_within(sentences(schema), most)
+}
+
+/// The text in `most` characters.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    joined_within(vec![String::from(text)], most)
+}
+
+fn joined_within(sentences: Vec<String>, most: usize) -> String {
+    let mut joined = String::new();
+    for sentence in sentences {
+        let gap = usize::from(!joined.is_empty());
+        let room = most.saturating_sub(joined.chars().count() + gap);
+        if sentence.chars().count() <= room {
+            joined.extend(std::iter::repeat_n(' ', gap));
+            joined.push_str(&sentence);
+        } else if joined.is_empty() {
+            joined.extend(sentence.chars().take(most.saturating_sub(1)));
+            joined.push('…');
+        }
+    }
+    joined
+}
+
+fn sentences(schema: &Value) -> Vec<String> {
+    let own = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let own = own.split_whitespace().collect::<Vec<_>>().join(" ");
+    let examples = example(schema).filter(|example| !own.contains(example)).map(|e| format!("Example: {e}."));
+    let rules = [choice(schema), range(schema), length(schema), pattern(schema), items(schema), default(schema)];
+    let own = (!own.is_empty()).then_some(own);
+    own.into_iter().chain(rules.into_iter().flatten()).chain(examples).collect()
+}
+
+fn choice(schema: &Value) -> Option<String> {
+    if let Some(only) = schema.get("const") {
+        return Some(format!("Always {only}."));
+    }
+    let values: Vec<_> = schema.get("enum")?.as_array()?.iter().map(Value::to_string).collect();
+    Some(format!("One of {}.", values.join(", ")))
+}
+
+fn range(schema: &Value) -> Option<String> {
+    let words = match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(least), Some(most)) => Some(format!("From {least} to {most}.")),
+        (Some(least), None) => Some(format!("At least {least}.")),
+        (None, Some(most)) => Some(format!("At most {most}.")),
+        (None, None) => None,
+    };
+    let above = schema.get("exclusiveMinimum").map(|bound| format!("More than {bound}."));
+    let below = schema.get("exclusiveMaximum").map(|bound| format!("Less than {bound}."));
+    let step = schema.get("multipleOf").map(|step| format!("A multiple of {step}."));
+    joined([words, above, below, step])
+}
+
+fn length(schema: &Value) -> Option<String> {
+    let characters = counted(schema.get("minLength"), schema.get("maxLength"), "characters");
+    let items = counted(schema.get("minItems"), schema.get("maxItems"), "items");
+    joined([characters, items])
+}
+
+fn counted(least: Option<&Value>, most: Option<&Value>, what: &str) -> Option<String> {
+    match (least, most) {
+        (Some(least), Some(most)) => Some(format!("{least} to {most} {what}.")),
+        (Some(least), None) => Some(format!("At least {least} {what}.")),
+        (None, Some(most)) => Some(format!("At most {most} {what}.")),
+        (None, None) => None,
+    }
+}
+
+fn pattern(schema: &Value) -> Option<String> {
+    // No full stop after a pattern: it would read as part of it.
+    let pattern = schema.get("pattern").and_then(Value::as_str).map(|pattern| format!("Pattern: {pattern}"));
+    let format = schema.get("format").and_then(Value::as_str).map(|format| format!("Format: {format}."));
+    joined([format, pattern])
+}
+
+fn items(schema: &Value) -> Option<String> {
+    let items = schema.get("items")?;
+    let unique = schema.get("uniqueItems").and_then(Value::as_bool).unwrap_or(false);
+    let kind = match type_of(items) {
+        "string" => "texts",
+        "integer" => "whole numbers",
+        "number" => "numbers",
+        "boolean" => "booleans",
+        "array" => "lists",
+        _ => "objects",
+    };
+    let different = if unique { "different " } else { "" };
+    let each = description(items);
+    let list = format!("A list of {different}{kind}.");
+    Some(if each.is_empty() { list } else { format!("{list} Each: {each}") })
+}
+
+fn default(schema: &Value) -> Option<String> {
+    schema.get("default").map(|value| format!("Default: {value}."))
+}
+
+fn example(schema: &Value) -> Option<String> {
+    let first = schema.get("examples").and_then(|examples| examples.get(0));
+    first.or_else(|| schema.get("example")).map(Value::to_string)
+}
+
+fn joined<const N: usize>(sentences: [Option<String>; N]) -> Option<String> {
+    let joined = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    (!joined.is_empty()).then_some(joined)
+}

@@ -1,0 +1,251 @@
+use serde_json::{Value, json};
+
+use super::{call, call_in, faults, invalid, request, unavailable};
+use crate::{
+    arguments::read_text,
+    call::Call,
+    door::testing::{answer, event, file, success, toolbox},
+    outcome::{Failure, FailureKind, Outcome},
+};
+
+fn function(name: &str, outcome: Outcome) -> Value {
+    answer(file(&format!("agent-function/{name}.json")), vec![outcome])
+}
+
+fn openapi(name: &str, outcome: Outcome) -> Value {
+    answer(file(&format!("agent-openapi/{name}.json")), vec![outcome])
+}
+
+/// Any agent event with these parameters of a refund.
+fn refund(parameters: &Value) -> Call {
+    call_in(json!({ "actionGroup": "orders", "function": "refund_order", "parameters": parameters }))
+}
+
+/// What the schema of a refund's argument makes of a text.
+fn as_read(argument: &str, text: &str) -> Value {
+    let toolbox = toolbox();
+    let schema = toolbox.get("refund_order").unwrap().definition().schema["properties"][argument].clone();
+    read_text(argument, &schema, text).unwrap()
+}
+
+#[test]
+fn a_functions_result_is_json_text_under_the_one_key_text() {
+    let expected = json!({
+        "messageVersion": "1.0",
+        "response": {
+            "actionGroup": "orders",
+            "function": "get_order",
+            "functionResponse": { "responseBody": { "TEXT": { "body": "{\"who\":\"día\"}" } } },
+        },
+        "sessionAttributes": { "tenant": "t1" },
+        "promptSessionAttributes": { "today": "2026-11-29" },
+    });
+    assert_eq!(function("get-order", success(json!({ "who": "día" }))), expected);
+}
+
+#[test]
+fn a_paths_result_is_json_text_with_status_200() {
+    let expected = json!({
+        "messageVersion": "1.0",
+        "response": {
+            "actionGroup": "orders",
+            "apiPath": "/orders/{order_id}",
+            "httpMethod": "GET",
+            "httpStatusCode": 200,
+            "responseBody": { "application/json": { "body": "[]" } },
+        },
+        "sessionAttributes": { "tenant": "t1" },
+        "promptSessionAttributes": { "today": "2026-11-29" },
+    });
+    assert_eq!(openapi("get-order", success(json!([]))), expected);
+}
+
+#[test]
+fn only_what_the_model_can_mend_is_a_reprompt_and_nothing_ends_the_turn() {
+    for kind in FailureKind::ALL {
+        let answer = function("get-order", Outcome::Failure(Failure::new(kind, "It failed.")));
+        let response = &answer["response"]["functionResponse"];
+        assert_eq!(response["responseBody"]["TEXT"]["body"], "It failed. Nothing was changed.");
+        let mends = matches!(
+            kind.name(),
+            "invalid_input" | "not_found" | "rejected" | "unknown_tool" | "key_reused" | "too_large"
+        );
+        let state = response.get("responseState");
+        assert_eq!(state, mends.then(|| json!("REPROMPT")).as_ref(), "{kind}");
+    }
+}
+
+#[test]
+fn a_paths_failure_is_told_in_the_body_with_status_200() {
+    let answer = openapi("no-body", unavailable());
+    assert_eq!(answer["response"]["httpStatusCode"], 200);
+    let body = answer["response"]["responseBody"]["application/json"]["body"].as_str().unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&body["ok"], &body["error"]["kind"]), (&json!(false), &json!("transient")));
+    assert!(answer["response"].get("responseState").is_none());
+}
+
+#[test]
+fn names_are_echoed_as_they_came() {
+    assert_eq!(openapi("method-in-small-letters", invalid())["response"]["httpMethod"], "get");
+    assert_eq!(openapi("unknown-path", invalid())["response"]["apiPath"], "/nope");
+    assert_eq!(function("unknown-tool", invalid())["response"]["function"], "get_ordr");
+    let odd = json!({ "actionGroup": { "any": 1 }, "function": "get_order" });
+    assert_eq!(answer(event(odd), vec![invalid()])["response"]["actionGroup"], json!({ "any": 1 }));
+}
+
+#[test]
+fn attributes_are_echoed_only_if_the_event_had_them() {
+    for name in ["null-fields", "bare"] {
+        let answer = function(name, success(json!({})));
+        assert!(answer.get("sessionAttributes").is_none() && answer.get("promptSessionAttributes").is_none(), "{name}");
+    }
+    let odd =
+        json!({ "actionGroup": "orders", "function": "x", "sessionAttributes": {}, "promptSessionAttributes": "t" });
+    let answer = answer(event(odd), vec![invalid()]);
+    assert_eq!(answer["sessionAttributes"], json!({}));
+    assert!(answer.get("promptSessionAttributes").is_none());
+}
+
+#[test]
+fn a_missing_null_or_empty_list_is_no_arguments() {
+    for name in [
+        "agent-function/null-fields.json",
+        "agent-function/bare.json",
+        "agent-function/empty-parameters.json",
+        "agent-openapi/null-fields.json",
+        "agent-openapi/bare.json",
+    ] {
+        let arguments = call(name).arguments;
+        assert!(arguments.values.is_empty() && arguments.faults.is_empty(), "{name}");
+    }
+    assert_eq!(call("agent-openapi/empty-content.json").arguments.values.len(), 1);
+}
+
+#[test]
+fn a_text_is_read_by_the_tools_schema_and_any_other_value_is_taken_as_it_is() {
+    let by_text = call("agent-openapi/refund-order.json").arguments;
+    assert_eq!(by_text.values["amount_cents"], as_read("amount_cents", "1500"));
+    assert_eq!(by_text.values["order_id"], "ORD-12345");
+    for name in ["agent-openapi/native-values.json", "agent-function/native-values.json"] {
+        assert_eq!(call(name).arguments.values["amount_cents"], json!(1500), "{name}");
+    }
+    let list = call("agent-openapi/list-for-text.json").arguments;
+    assert_eq!(list.values["reason"], json!(["damaged"]));
+    // The type that the event states is not asked: here it is wrong.
+    let wrong = refund(&json!([{ "name": "reason", "type": "integer", "value": "7" }]));
+    assert_eq!(wrong.arguments.values["reason"], as_read("reason", "7"));
+}
+
+#[test]
+fn the_type_may_be_missing() {
+    assert_eq!(call("agent-function/missing-types.json").arguments.values["order_id"], "ORD-12345");
+    let arguments = call("agent-openapi/missing-types.json").arguments;
+    assert_eq!((arguments.values.len(), arguments.faults.len()), (3, 0));
+}
+
+#[test]
+fn an_unknown_name_is_passed_on_for_the_check_to_refuse() {
+    assert_eq!(call("agent-function/unknown-field.json").arguments.values["currency"], "EUR");
+    assert_eq!(call("agent-openapi/unknown-field.json").arguments.values["currency"], "EUR");
+}
+
+#[test]
+fn of_two_values_none_is_picked_and_one_fault_names_the_argument() {
+    for (name, argument) in [
+        ("agent-function/two-values.json", "order_id"),
+        ("agent-openapi/two-values.json", "amount_cents"),
+        ("agent-openapi/path-and-body-differ.json", "order_id"),
+    ] {
+        let arguments = call(name).arguments;
+        assert!(!arguments.values.contains_key(argument), "{name}");
+        assert_eq!(arguments.faults.len(), 1, "{name}");
+        assert_eq!(arguments.faults[0].path, argument, "{name}");
+    }
+}
+
+#[test]
+fn equal_values_are_one_argument() {
+    for name in ["agent-function/same-value-twice.json", "agent-openapi/path-and-body-agree.json"] {
+        let arguments = call(name).arguments;
+        assert_eq!((arguments.values["order_id"].as_str(), arguments.faults.len()), (Some("ORD-12345"), 0), "{name}");
+    }
+}
+
+#[test]
+fn a_value_without_a_name_is_a_fault_and_an_entry_with_neither_is_nothing() {
+    let arguments = call("agent-function/value-without-name.json").arguments;
+    assert_eq!(faults(&arguments).len(), 1);
+    assert!(faults(&arguments)[0].contains("1 of the values came without a name"));
+    let odd = refund(&json!([{ "value": 1 }, { "name": 7, "value": 1 }, "text", {}, null, { "type": "string" }]));
+    assert!(faults(&odd.arguments)[0].contains("3 of the values"));
+}
+
+#[test]
+fn a_list_of_another_shape_is_a_fault() {
+    for parameters in [json!({ "order_id": "ORD-12345" }), json!("order_id=ORD-12345"), json!(7)] {
+        assert_eq!(refund(&parameters).arguments.faults.len(), 1);
+    }
+}
+
+#[test]
+fn the_arguments_of_an_unknown_tool_are_not_read() {
+    let call = call("agent-function/unknown-tool.json");
+    assert_eq!((call.tool.as_str(), call.arguments.values.len()), ("get_ordr", 0));
+}
+
+#[test]
+fn a_path_is_matched_exactly_and_its_method_in_any_letter_case() {
+    assert_eq!(call("agent-openapi/method-in-small-letters.json").tool, "get_order");
+    for (name, tool) in [
+        ("unknown-path", "GET /nope"),
+        ("unknown-method", "DELETE /orders/{order_id}"),
+        ("below-a-route", "GET /orders/{order_id}/items"),
+        ("filled-in-path", "GET /orders/ORD-12345"),
+    ] {
+        assert_eq!(call(&format!("agent-openapi/{name}.json")).tool, tool);
+    }
+    let long = json!({ "actionGroup": "a", "apiPath": "/x".repeat(9_000), "httpMethod": "GET" });
+    assert!(call_in(long).tool.len() < 100);
+}
+
+#[test]
+fn a_body_of_any_media_type_is_read_and_json_goes_first() {
+    assert_eq!(call("agent-openapi/other-media-type.json").arguments.values["reason"], "damaged");
+    let mut body = file("agent-openapi/other-media-type.json").body;
+    body["requestBody"]["content"]["Application/JSON; charset=utf-8"] =
+        json!({ "properties": [{ "name": "reason", "value": "late" }] });
+    let values = call_in(body).arguments.values;
+    assert_eq!((&values["reason"], values.get("amount_cents")), (&json!("late"), None));
+    for content in [json!(null), json!({ "application/json": null }), json!({ "text/plain": { "properties": null } })] {
+        let mut body = file("agent-openapi/no-body.json").body;
+        body["requestBody"] = json!({ "content": content });
+        assert!(call_in(body).arguments.faults.is_empty());
+    }
+}
+
+#[test]
+fn the_session_is_the_conversation_unless_it_is_empty() {
+    assert_eq!(call("agent-function/get-order.json").caller.conversation.as_deref(), Some("session-0001"));
+    for name in ["agent-function/native-values.json", "agent-openapi/native-values.json", "agent-function/bare.json"] {
+        assert_eq!(call(name).caller.conversation, None, "{name}");
+    }
+}
+
+#[test]
+fn a_result_that_grows_too_large_as_text_is_told_as_such_unless_something_was_done() {
+    let quotes = success(json!("\"".repeat(9_000))); // within the limit as JSON, twice that as text in JSON
+    let read = function("get-order", quotes.clone());
+    assert!(read.to_string().len() < 25_000);
+    assert_eq!(read["response"]["functionResponse"]["responseState"], "REPROMPT");
+    let text = read["response"]["functionResponse"]["responseBody"]["TEXT"]["body"].as_str().unwrap();
+    assert!(text.contains("too large") && text.ends_with("Nothing was done."), "{text}");
+    let written = function("refund-order", quotes);
+    assert!(written["response"]["functionResponse"].get("responseState").is_none());
+    assert!(written.to_string().contains("It was done."));
+}
+
+#[test]
+fn one_event_is_one_call() {
+    assert_eq!(request(file("agent-openapi/refund-order.json")).calls.len(), 1);
+}

@@ -1,0 +1,154 @@
+use serde_json::{Map, Value, json};
+
+use crate::{
+    door::{
+        named,
+        testing::{tool, toolbox, toolbox_of},
+    },
+    tool::{Effect, Route},
+};
+
+fn definitions(door: &str) -> Value {
+    (named(door).unwrap().definitions)(&toolbox())
+}
+
+/// The definitions of one tool with these arguments.
+fn of(door: &str, properties: &Value) -> Value {
+    let tool = tool("some_tool", Effect::Once, Route::post("/some"), properties, &[]);
+    (named(door).unwrap().definitions)(&toolbox_of(tool))
+}
+
+fn each_property(schema: &Value, visit: &mut dyn FnMut(&Map<String, Value>)) {
+    for property in schema["properties"].as_object().into_iter().flatten().map(|(_, property)| property) {
+        visit(property.as_object().unwrap());
+        each_property(property, visit);
+    }
+}
+
+#[test]
+fn converse_gets_a_tool_config_with_the_whole_schema() {
+    let config = definitions("converse");
+    let tools = config["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 5);
+    let first = &tools[0]["toolSpec"];
+    assert_eq!(
+        (&first["name"], &first["inputSchema"]["json"]["type"]),
+        (&json!("create_shipping_label"), &json!("object"))
+    );
+    assert_eq!(first["inputSchema"]["json"]["additionalProperties"], false);
+}
+
+#[test]
+fn an_agents_function_has_its_rules_in_words_and_says_what_is_required() {
+    let functions = definitions("agent-function");
+    let search = functions["functions"].as_array().unwrap().iter().find(|f| f["name"] == "search_orders").unwrap();
+    let expected = json!({
+        "customer_id": { "type": "string", "description": "The customer. 1 to 40 characters.", "required": true },
+        "status": {
+            "type": "string",
+            "description": "Only orders in this state. One of \"open\", \"shipped\", \"cancelled\".",
+            "required": false,
+        },
+        "limit": { "type": "integer", "description": "The most orders to return. From 1 to 50.", "required": false },
+        "tags": { "type": "array", "description": "Only orders with all of these. A list of texts.", "required": false },
+    });
+    assert_eq!(search["parameters"], expected);
+}
+
+#[test]
+fn only_a_tool_that_may_need_approval_asks_the_user_first() {
+    let functions = definitions("agent-function");
+    let enabled = |f: &&Value| f["requireConfirmation"] == "ENABLED";
+    let functions = functions["functions"].as_array().unwrap();
+    assert_eq!(functions.iter().filter(enabled).map(|f| &f["name"]).collect::<Vec<_>>(), ["refund_order"]);
+    let paths = definitions("agent-openapi")["paths"].take();
+    assert_eq!(paths["/orders/{order_id}/refunds"]["post"]["x-requireConfirmation"], "ENABLED");
+    assert!(paths["/emails"]["post"].get("x-requireConfirmation").is_none());
+}
+
+#[test]
+fn an_agent_knows_no_objects_and_no_long_descriptions() {
+    let long = "word ".repeat(300);
+    let schema =
+        json!({ "address": { "type": "object", "description": long }, "plain": { "minimum": 1, "type": "number" } });
+    let function = &of("agent-function", &schema)["functions"][0];
+    let address = &function["parameters"]["address"];
+    let description = address["description"].as_str().unwrap();
+    assert_eq!(address["type"], "string");
+    assert!(description.ends_with("As JSON.") && description.chars().count() <= 500);
+    assert_eq!(function["parameters"]["plain"]["description"], "At least 1.");
+    let bare = of("agent-function", &json!({ "x": { "type": "string" } }));
+    assert_eq!(bare["functions"][0]["parameters"]["x"]["description"], "The argument x.");
+}
+
+#[test]
+fn a_gateway_target_gets_the_five_words_it_knows() {
+    let nested = json!({
+        "to": { "type": "object", "additionalProperties": false, "required": ["zip"], "properties": {
+            "zip": { "type": "string", "pattern": "^[0-9]{5}$" },
+            "lines": { "type": "array", "maxItems": 3, "items": { "type": "string", "maxLength": 40 } },
+        } },
+    });
+    for list in [definitions("gateway"), of("gateway", &nested)] {
+        for tool in list.as_array().unwrap() {
+            assert!(!tool["description"].as_str().unwrap().is_empty());
+            each_property(&tool["inputSchema"], &mut |property| {
+                let known = ["type", "description", "properties", "required", "items"];
+                assert!(property.keys().all(|key| known.contains(&key.as_str())), "{property:?}");
+                assert!(!property["description"].as_str().unwrap().is_empty());
+            });
+        }
+    }
+    let to = &of("gateway", &nested)[0]["inputSchema"]["properties"]["to"];
+    assert_eq!(to["properties"]["zip"]["description"], "Pattern: ^[0-9]{5}$");
+    assert_eq!(
+        to["properties"]["lines"]["items"],
+        json!({ "type": "string", "description": "At most 40 characters." })
+    );
+    assert_eq!(to["required"], json!(["zip"]));
+}
+
+#[test]
+fn the_openapi_document_has_one_operation_for_each_tool() {
+    let document = definitions("agent-openapi");
+    assert_eq!(document["openapi"], "3.0.3");
+    let get = &document["paths"]["/orders/{order_id}"]["get"];
+    assert_eq!(get["operationId"], "get_order");
+    let expected = json!([{
+        "name": "order_id",
+        "in": "path",
+        "description": "The order.",
+        "required": true,
+        "schema": { "type": "string", "pattern": "^ORD-[0-9]{5}$", "example": "ORD-12345" },
+    }]);
+    assert_eq!(get["parameters"], expected);
+    assert!(get.get("requestBody").is_none());
+    let search = &document["paths"]["/orders"]["get"]["parameters"];
+    assert_eq!(search.as_array().unwrap().iter().filter(|p| p["in"] == "query").count(), 4);
+}
+
+#[test]
+fn a_post_has_the_rest_of_the_arguments_in_its_body() {
+    let post = definitions("agent-openapi")["paths"]["/orders/{order_id}/refunds"]["post"].take();
+    assert_eq!(post["parameters"].as_array().unwrap().len(), 1);
+    let schema = &post["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(schema["required"], json!(["amount_cents", "reason"]));
+    assert_eq!(schema["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), ["amount_cents", "reason"]);
+    assert!(post["responses"]["200"]["description"].is_string());
+}
+
+#[test]
+fn the_openapi_document_speaks_the_older_dialect() {
+    let schema =
+        json!({ "n": { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 9 }, "c": { "const": "x" } });
+    let document = of("agent-openapi", &schema);
+    let body = &document["paths"]["/some"]["post"]["requestBody"];
+    let properties = &body["content"]["application/json"]["schema"]["properties"];
+    let n = json!({
+        "type": "number", "description": "The argument n.",
+        "minimum": 0, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": true,
+    });
+    assert_eq!(properties["n"], n);
+    assert_eq!(properties["c"]["enum"], json!(["x"]));
+    assert_eq!(body["required"], false);
+}
