@@ -15,9 +15,6 @@ use crate::{
     telemetry::Origin,
 };
 
-/// The largest response of Lambda is 6 MB (6 291 556 bytes); the rest is for what stands around the results.
-const RESPONSE_LIMIT: usize = 5_500_000;
-
 /// An invocation, however it was delivered.
 #[derive(Clone, Default)]
 pub struct Invocation {
@@ -93,8 +90,7 @@ impl Handler {
             tracing::warn!(request_id = invocation.request_id, error_type = error.error_type, "not a tool call");
         })?;
         let origin = Origin { door: door.name, request_id: invocation.request_id, trace_id: invocation.trace_id };
-        let limit = door.limit.min(RESPONSE_LIMIT / request.calls.len().max(1));
-        let around = Surroundings { origin, deadline, limit };
+        let around = Surroundings { origin, deadline, limit: door.limit };
         let outcomes = join_all(request.calls.into_iter().map(|call| self.pipeline.run(call, &around))).await;
         Ok((request.encode)(outcomes))
     }

@@ -217,6 +217,15 @@ impl Failure {
     }
 }
 
+/// What stands in for the result of an effect that is done, when the result is too large: the model must learn that it
+/// happened, whatever its size.
+pub fn left_out(size: usize) -> Value {
+    json!({
+        "done": true,
+        "note": format!("It was done. Its result of {size} bytes is too large for this answer and was left out."),
+    })
+}
+
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -15,7 +15,7 @@ use crate::{
     arguments::Fault,
     clock::Timestamp,
     idempotency::{Claim, Key, Store, Stored},
-    outcome::{Failure, FailureKind, Outcome},
+    outcome::{Failure, FailureKind, Outcome, left_out},
     telemetry::{Origin, Report, Telemetry},
     tool::{CallContext, Definition, Effect, Entry, Plan, Scope, Success, ToolErrorKind, Toolbox},
 };
@@ -293,11 +293,6 @@ fn json_size(value: &Value) -> usize {
     // A JSON value can always be written, and counting cannot fail.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
-}
-
-/// The result of an effect that is done, in place of one that is too large.
-pub(super) fn left_out(size: usize) -> Value {
-    json!({"done": true, "note": format!("It was done. The result of {size} bytes was too large and was left out.")})
 }
 
 /// The stored result as an answer.

@@ -6,10 +6,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::json;
-
 use crate::{
-    outcome::{Changed, Failure, FailureKind, Outcome},
+    outcome::{Changed, Failure, FailureKind, Outcome, left_out},
     tool::{Effect, Toolbox},
 };
 
@@ -46,12 +44,6 @@ fn stand_in(spare: Option<&Spare>, replayed: bool, size: usize, most: usize) -> 
             let failure = Failure::new(FailureKind::TooLarge, text).with_changed(Changed::Nothing, nothing.clone());
             Outcome::Failure(failure)
         }
-        _ => Outcome::Success {
-            result: json!({
-                "done": true,
-                "note": format!("It was done. Its result of {size} bytes is too large for this answer and was left out."),
-            }),
-            replayed,
-        },
+        _ => Outcome::Success { result: left_out(size), replayed },
     }
 }
