@@ -17,10 +17,14 @@
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`handler`] | one invocation, from bytes to answer |
+//! | [`settings`] | the environment variables, checked at start |
+//! | [`runtime`] | the Lambda Runtime API: invocations in, answers out |
 
 pub mod arguments;
 pub mod call;
 pub mod door;
 pub mod handler;
 pub mod outcome;
+pub mod runtime;
+pub mod settings;
 pub mod tool;
