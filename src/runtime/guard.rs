@@ -70,6 +70,9 @@ mod tests {
 
     use super::*;
 
+    /// The time that the handler has of ten seconds.
+    const TIME: Duration = Duration::from_millis(9_925);
+
     async fn guarded(serving: impl Future<Output = Answer> + Send + 'static) -> Answer {
         let deadline = Instant::now() + Duration::from_secs(10);
         answer(&Handle::current(), ends(Some(deadline), Instant::now()), "id", serving).await
@@ -106,7 +109,7 @@ mod tests {
         })
         .await
         .unwrap_err();
-        assert_eq!(start.elapsed(), Duration::from_secs(10) - MARGIN);
+        assert_eq!(start.elapsed(), TIME);
         assert!(error.error_message.contains("not known whether anything was changed"), "{error}");
         tokio::task::yield_now().await;
         assert!(dropped.load(Ordering::SeqCst));
@@ -114,7 +117,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_at_the_last_moment_still_counts() {
-        let late = Duration::from_secs(10) - MARGIN - Duration::from_millis(1);
+        let late = TIME.saturating_sub(Duration::from_millis(1));
         let answer = guarded(async move {
             tokio::time::sleep(late).await;
             Ok(json!(1))
@@ -127,6 +130,6 @@ mod tests {
         let now = Instant::now();
         assert_eq!(ends(Some(now), now), now + LEAST);
         assert_eq!(ends(None, now), now + Settings::LONGEST_BUDGET);
-        assert_eq!(ends(Some(now + Duration::from_secs(3)), now), now + Duration::from_secs(3) - MARGIN);
+        assert_eq!(ends(Some(now + Duration::from_secs(10)), now), now + TIME);
     }
 }

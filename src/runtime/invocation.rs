@@ -17,9 +17,9 @@ use lambda_runtime_api_client::BoxError;
 use tokio::time::Instant;
 
 /// A deadline further back than this is no deadline: `cargo lambda watch` always sends 1970.
-const LONG_PAST: Duration = Duration::from_secs(60 * 60);
+const LONG_PAST: Duration = Duration::from_hours(1);
 /// No function runs as long as this.
-const FAR_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
+const FAR_AHEAD: Duration = Duration::from_hours(24);
 
 /// An invocation as it came.
 pub(super) struct Incoming {

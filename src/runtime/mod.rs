@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Why not `lambda_runtime`'s own loop? It parses the client context before it calls the handler, as text to text, and
-//! the process ends when the parsing fails. `AgentCore` Gateway sends an object there when it propagates headers, so one
+//! the process ends when the parsing fails. AgentCore Gateway sends an object there when it propagates headers, so one
 //! such call would end the function, and the next one would too. This loop takes every header and every payload as they
 //! come. `tests/upstream.rs` shows the fault upstream, and fails when it is mended: then this folder can go.
 //!
@@ -125,8 +125,8 @@ fn live(
         .build()
         .map_err(cannot)?;
 
-    let built = work.block_on(AssertUnwindSafe(build()).catch_unwind());
-    let sentence = match built.map_err(StartError::of_panic).flatten() {
+    let start = work.block_on(AssertUnwindSafe(build()).catch_unwind());
+    let sentence = match start.map_err(StartError::of_panic).flatten() {
         Ok(handler) => {
             let handler = Arc::new(handler);
             let serve = move |invocation| {

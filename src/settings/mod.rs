@@ -36,7 +36,7 @@ const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
 pub struct Settings {
     /// `SERVICE_NAME`: the name of this function in logs and metrics. Default: the Lambda function's name.
     pub service: String,
-    /// `METRICS_NAMESPACE`: the CloudWatch namespace of the metrics. Default: `BedrockActionGroup`.
+    /// `METRICS_NAMESPACE`: the namespace of the metrics. Default: `BedrockActionGroup`.
     pub metrics_namespace: String,
     /// `IDEMPOTENCY_TABLE`: the DynamoDB table of the records. Required.
     pub idempotency_table: String,
@@ -89,7 +89,7 @@ fn service(env: &mut Env) -> String {
         .unwrap_or_else(|| String::from("bedrock-action-group"))
 }
 
-/// What CloudWatch takes as a namespace and as the value of a dimension.
+/// What the metrics can have as a namespace, and as the value of a dimension.
 fn is_label(text: &str) -> bool {
     (1..=255).contains(&text.len())
         && !text.starts_with(':')

@@ -25,7 +25,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// A test that waits longer than this has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An invocation to hand out.
 pub struct Event {
