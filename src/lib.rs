@@ -21,7 +21,11 @@
 //! | [`aws`] | the configuration of every AWS client |
 //! | [`clock`] | the time of day, and a clock that tests can stop |
 //! | [`handler`] | one invocation, from bytes to answer |
+//! | [`app`] | puts the parts together |
+//! | [`settings`] | the environment variables, checked at start |
+//! | [`runtime`] | the Lambda Runtime API: invocations in, answers out |
 
+pub mod app;
 pub mod arguments;
 pub mod aws;
 pub mod call;
@@ -30,5 +34,7 @@ pub mod door;
 pub mod handler;
 pub mod idempotency;
 pub mod outcome;
+pub mod runtime;
+pub mod settings;
 pub mod telemetry;
 pub mod tool;

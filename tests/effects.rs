@@ -22,7 +22,7 @@ use action_group::{
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use serde_json::{Value, json};
-use support::database::Database;
+use support::Database;
 
 /// What the next attempts of a scripted tool do, in turn; the last one is repeated.
 #[derive(Clone, Copy, Debug)]
@@ -149,14 +149,14 @@ impl World {
     async fn account(balance: u32) -> Self {
         let database = Database::start().await;
         let put = Put::builder()
-            .table_name(Database::TABLE)
+            .table_name(Database::RECORDS)
             .item("pk", AttributeValue::S("account".into()))
             .item("balance", AttributeValue::N(balance.to_string()))
             .build()
             .expect("a put");
         let item = TransactWriteItem::builder().put(put).build();
         database.client().transact_write_items().transact_items(item).send().await.expect("a balance");
-        let toolbox = Toolbox::builder().tool(Withdraw { table: Database::TABLE.into() }).build().expect("a toolbox");
+        let toolbox = Toolbox::builder().tool(Withdraw { table: Database::RECORDS.into() }).build().expect("a toolbox");
         let pipeline = pipeline(toolbox, database.store());
         Self { database, pipeline, attempts: Arc::default() }
     }
@@ -164,7 +164,7 @@ impl World {
     async fn balance(&self) -> String {
         let key = AttributeValue::S("account".into());
         let got =
-            self.database.client().get_item().table_name(Database::TABLE).key("pk", key).send().await.expect("an item");
+            self.database.client().get_item().table_name(Database::RECORDS).key("pk", key).send().await.expect("an item");
         got.item.expect("the account")["balance"].as_n().expect("a number").clone()
     }
 
@@ -300,7 +300,7 @@ async fn a_business_condition_that_fails_is_told_with_its_facts_and_leaves_nothi
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_record_table_away_no_effect_begins() {
     let World { database, pipeline, attempts } = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
-    database.stop().await;
+    drop(database);
     let outcome = call(&pipeline, json!({"thing": "A"})).await;
     assert_eq!(failed(&outcome), (FailureKind::Transient, Changed::Nothing, true));
     assert_eq!(attempts.load(Ordering::SeqCst), 0);

@@ -3,19 +3,17 @@
 //! The text of an error's source may hold hosts, queries and secrets: it is logged at DEBUG only. At INFO a fault of ours
 //! leaves the type of its source and the reference that the model was told.
 
-use std::io;
+use std::{io, panic::PanicHookInfo};
 
-use tracing_subscriber::{
-    filter::Targets, fmt::format::FmtSpan, layer::SubscriberExt as _, util::SubscriberInitExt as _,
-};
+use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::{Origin, Report, changed_name, outcome_name};
-use crate::outcome::{FailureKind, Outcome};
+use crate::outcome::{Failure, FailureKind, Outcome};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// One JSON object a line, with an RFC 3339 `timestamp` and a `level`, on stdout: what Lambda reads.
+    /// One JSON object a line on stdout, with the `timestamp` (RFC 3339) and the `level` by which Lambda filters.
     Json,
     /// Readable text on stderr; colours if `ansi`.
     Text {
@@ -24,37 +22,22 @@ pub enum LogFormat {
     },
 }
 
-/// Starts logging. `filter` is a level or a list of `target=level`, as in `RUST_LOG`. A second call does nothing.
-///
-/// # Errors
-///
-/// What is wrong with `filter`.
-pub fn init_logs(format: LogFormat, filter: &str) -> Result<(), String> {
-    let targets: Targets = filter.to_lowercase().parse().map_err(|fault| format!("{fault}"))?;
-    let registry = tracing_subscriber::registry().with(targets);
-    let started = match format {
-        LogFormat::Json => registry
-            .with(
-                tracing_subscriber::fmt::layer()
-                    .json()
-                    .flatten_event(true)
-                    .with_current_span(false)
-                    .with_span_list(false),
-            )
-            .try_init(),
-        LogFormat::Text { ansi } => registry
-            .with(
-                tracing_subscriber::fmt::layer()
-                    .with_writer(io::stderr)
-                    .with_ansi(ansi)
-                    .with_target(false)
-                    .without_time()
-                    .with_span_events(FmtSpan::NONE),
-            )
-            .try_init(),
+/// Starts logging, panics included. The first call in a process counts.
+pub fn init_logs(format: LogFormat, filter: Targets) {
+    let layer = tracing_subscriber::fmt::layer();
+    let layer = match format {
+        LogFormat::Json => layer.json().flatten_event(true).with_span_list(false).boxed(),
+        LogFormat::Text { ansi } => layer.with_writer(io::stderr).with_ansi(ansi).boxed(),
     };
-    drop(started); // the only error is that logging has been started already
-    Ok(())
+    if tracing_subscriber::registry().with(layer.with_filter(filter)).try_init().is_ok() {
+        std::panic::set_hook(Box::new(log_panic));
+    }
+}
+
+/// Where, but not what: the text of a panic may hold arguments.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let at = panic.location().map_or_else(|| String::from("?"), |at| format!("{}:{}", at.file(), at.line()));
+    tracing::error!(at, "A panic. Its text is not logged, because it may hold what a caller sent.");
 }
 
 /// The line of a call that has ended. Faults of ours and unknown outcomes are errors: somebody has to look.
@@ -84,7 +67,7 @@ pub(super) fn call(origin: &Origin, report: &Report, outcome: &Outcome) {
             )
         };
     }
-    match outcome.failure().map(crate::outcome::Failure::kind) {
+    match outcome.failure().map(Failure::kind) {
         Some(FailureKind::Internal | FailureKind::OutcomeUnknown | FailureKind::Denied) => line!(tracing::Level::ERROR),
         _ if report.completion_lost => line!(tracing::Level::ERROR),
         Some(_) => line!(tracing::Level::WARN),

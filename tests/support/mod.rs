@@ -1,2 +1,29 @@
 //! What the integration tests share.
-pub mod database;
+//!
+//! | part | stands for |
+//! | --- | --- |
+//! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
+//! | [`CountingProxy`] | a counter between the program and DynamoDB |
+//! | [`Database`] | DynamoDB |
+
+#![allow(dead_code, unused_imports)] // each test program uses a part
+
+mod counting_proxy;
+#[cfg(feature = "dev")]
+mod database;
+mod runtime_api;
+
+pub use counting_proxy::CountingProxy;
+#[cfg(feature = "dev")]
+pub use database::Database;
+pub use runtime_api::{Answer, Event, Function, RuntimeApi};
+
+/// The path of a program in `examples/`, which `cargo test` has built.
+pub fn example(name: &str) -> std::path::PathBuf {
+    let mut path = std::path::PathBuf::from(env!("CARGO_BIN_EXE_action-group"));
+    path.pop();
+    path.extend(["examples", name]);
+    path.set_extension(std::env::consts::EXE_EXTENSION);
+    assert!(path.exists(), "{} is missing: run `cargo build --examples` first", path.display());
+    path
+}

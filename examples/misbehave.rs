@@ -1,0 +1,109 @@
+//! A whole function with tools of its own: one that works, and three that no tool should be like.
+//!
+//! `tests/lambda.rs` runs it against a stub of the Runtime API, and shows that each call is answered all the same. It
+//! also shows the least that a function needs: arguments, a tool, a toolbox, `main`.
+
+use std::{future::pending, io::stdout, process::ExitCode, thread};
+
+use action_group::{
+    app, aws,
+    handler::Handler,
+    runtime::{self, StartError},
+    settings::{Env, Settings},
+    tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Answers with what it is told.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Echo {
+    /// What to answer, for example "hello".
+    #[schemars(length(min = 1, max = 200), extend("examples" = ["hello"]))]
+    text: String,
+}
+
+struct Works;
+
+impl Tool for Works {
+    const NAME: &'static str = "works";
+    type Args = Echo;
+    type Output = String;
+
+    fn policy(&self) -> Policy<Echo> {
+        Policy::new(Effect::ReadOnly)
+    }
+
+    async fn call(&self, args: Echo, _: &CallContext) -> Result<Success<String>, ToolError> {
+        Ok(args.text.into())
+    }
+}
+
+/// Never answers.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+struct Panics;
+
+impl Tool for Panics {
+    const NAME: &'static str = "panics";
+    type Args = Nothing;
+    type Output = ();
+
+    fn policy(&self) -> Policy<Nothing> {
+        Policy::new(Effect::ReadOnly)
+    }
+
+    async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        panic!("SECRET-1")
+    }
+}
+
+struct Hangs;
+
+impl Tool for Hangs {
+    const NAME: &'static str = "hangs";
+    type Args = Nothing;
+    type Output = ();
+
+    fn policy(&self) -> Policy<Nothing> {
+        Policy::new(Effect::ReadOnly)
+    }
+
+    async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        pending().await
+    }
+}
+
+/// Blocks its thread, which even a timeout cannot end.
+struct Blocks;
+
+impl Tool for Blocks {
+    const NAME: &'static str = "blocks";
+    type Args = Nothing;
+    type Output = ();
+
+    fn policy(&self) -> Policy<Nothing> {
+        Policy::new(Effect::ReadOnly)
+    }
+
+    async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        loop {
+            thread::park();
+        }
+    }
+}
+
+async fn build() -> Result<Handler, StartError> {
+    let mut env = Env::process();
+    let settings = Settings::read(&mut env);
+    env.finish()?;
+    let toolbox = Toolbox::builder().tool(Works).tool(Panics).tool(Hangs).tool(Blocks).build()?;
+    Ok(app::assemble(&settings, toolbox, &aws::sdk_config().await, Box::new(stdout())))
+}
+
+fn main() -> ExitCode {
+    runtime::main(build)
+}

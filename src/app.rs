@@ -1,0 +1,52 @@
+//! Puts the parts together: the one place where a function is assembled.
+//!
+//! `main.rs` runs [`build`]. The local program and programs with tools of their own call [`assemble`].
+
+use std::{
+    io::{Write, stdout},
+    sync::Arc,
+};
+
+use aws_config::SdkConfig;
+
+use crate::{
+    aws,
+    call::Pipeline,
+    clock::Clock,
+    handler::{Handler, Terms},
+    idempotency::Store,
+    runtime::StartError,
+    settings::{Env, Settings},
+    telemetry::Telemetry,
+    tool::Toolbox,
+    tools,
+};
+
+/// The function of this deployment: settings from the environment, the tools of `src/tools`, metrics to stdout.
+///
+/// # Errors
+///
+/// Every fault of the settings at once; else every fault of the tools.
+pub async fn build() -> Result<Handler, StartError> {
+    let mut env = Env::process();
+    let settings = Settings::read(&mut env);
+    let own = tools::Settings::read(&mut env);
+    env.finish()?;
+    let sdk = aws::sdk_config().await;
+    let toolbox = tools::toolbox(tools::Backends::new(&own, &sdk))?;
+    Ok(assemble(&settings, toolbox, &sdk, Box::new(stdout())))
+}
+
+/// A function of these tools. Metric lines go to `metrics`.
+pub fn assemble(settings: &Settings, toolbox: Toolbox, sdk: &SdkConfig, metrics: Box<dyn Write + Send>) -> Handler {
+    let clock = Clock::system();
+    let telemetry = Telemetry::new(&settings.metrics_namespace, &settings.service, clock.clone(), metrics);
+    let store = Store::new(aws_sdk_dynamodb::Client::new(sdk), &settings.idempotency_table, clock);
+    let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
+    let terms = Terms {
+        reserve: settings.reserve,
+        default_budget: settings.default_budget,
+        doors: settings.doors.clone(),
+    };
+    Handler::new(pipeline, terms)
+}

@@ -1,0 +1,267 @@
+//! The Lambda Runtime API: takes invocations, hands them to the handler, posts the answers.
+//!
+//! ```text
+//! GET  /runtime/invocation/next          ──► Invocation ──► handler, on its own threads
+//! POST /runtime/invocation/{id}/response ◄── answer
+//! POST /runtime/invocation/{id}/error    ◄── no tool call, a panic, a hang, an answer that was too large
+//! POST /runtime/init/error               ◄── the start failed
+//! ```
+//!
+//! Why not `lambda_runtime`'s own loop? It parses the client context before it calls the handler, as text to text, and
+//! the process ends when the parsing fails. AgentCore Gateway sends an object there when it propagates headers, so one
+//! such call would end the function, and the next one would too. This loop takes every header and every payload as they
+//! come. `tests/upstream.rs` shows the fault upstream, and fails when it is mended: then this folder can go.
+//!
+//! | what happens | what the caller gets | the process |
+//! | --- | --- | --- |
+//! | any client context, payload or missing header | what the handler answers | goes on |
+//! | the handler panics | an `Internal` error | goes on |
+//! | the handler does not answer | an `Internal` error, just before the deadline | goes on |
+//! | Lambda refuses the answer | an `Internal` error, if it was too large | goes on |
+//! | `/next` fails four times in a row | | ends with exit code 1 |
+//! | the start fails | the sentence, as an init error | ends with exit code 1 |
+//! | there is no Runtime API | | ends with exit code 2 |
+//!
+//! The loop has a thread and an event loop of its own, and the handler runs elsewhere, so that tools which block all of
+//! the handler's threads still cannot stop the answer.
+
+mod api;
+mod guard;
+mod invocation;
+
+use std::{any::Any, panic::AssertUnwindSafe, process::ExitCode, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, future::join_all};
+use serde_json::Value;
+use tokio::{runtime::Handle, time::Instant};
+
+pub use self::api::{Api, ApiError};
+use self::{api::Delivery, invocation::Incoming};
+use crate::{
+    handler::{FunctionError, Handler, Invocation},
+    settings::{Env, SettingsError, log},
+    telemetry::{LogFormat, init_logs},
+    tool::ToolboxError,
+};
+
+/// What the handler makes of an invocation.
+pub type Answer = Result<Value, FunctionError>;
+
+/// Why the function cannot start. `Display` gives the sentences for the person who deploys it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A setting is missing or bad.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The tools are not fit to be offered.
+    #[error(transparent)]
+    Toolbox(#[from] ToolboxError),
+    /// Anything else. One or more sentences.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl StartError {
+    /// The error type for Lambda, which asks for the form `Category.Reason`.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Settings(_) => "Start.InvalidSettings",
+            Self::Toolbox(_) => "Start.InvalidTools",
+            Self::Other(_) => "Start.Failed",
+        }
+    }
+
+    fn of_panic(_: Box<dyn Any + Send>) -> Self {
+        Self::Other(String::from("The start panicked. The log says where."))
+    }
+}
+
+/// The whole life of a Lambda process: builds the handler, then serves until the Runtime API goes away. Call it from
+/// `main`, and build the handler in the closure:
+///
+/// ```no_run
+/// # use action_group::{handler::Handler, runtime};
+/// # async fn handler() -> Result<Handler, runtime::StartError> { Err(runtime::StartError::Other(String::new())) }
+/// fn main() -> std::process::ExitCode {
+///     runtime::main(async || handler().await)
+/// }
+/// ```
+pub fn main(build: impl AsyncFnOnce() -> Result<Handler, StartError>) -> ExitCode {
+    init_logs(LogFormat::Json, log(&mut Env::process())); // a bad level is reported together with the other settings
+    let Ok(address) = std::env::var("AWS_LAMBDA_RUNTIME_API") else {
+        eprintln!("{NO_RUNTIME_API}");
+        return ExitCode::from(2);
+    };
+    let concurrency = concurrency(std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").ok().as_deref());
+    match live(&address, concurrency, build) {
+        Ok(never) => match never {},
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const NO_RUNTIME_API: &str = "\
+This program is a Lambda function. It takes its invocations from the Lambda Runtime API, but AWS_LAMBDA_RUNTIME_API is
+not set, so it runs neither on Lambda nor under `cargo lambda watch`. To run the tools on this machine:
+
+    cargo run -- invoke events/converse/get-order.json";
+
+enum Never {}
+
+fn live(
+    address: &str,
+    concurrency: usize,
+    build: impl AsyncFnOnce() -> Result<Handler, StartError>,
+) -> Result<Never, String> {
+    let cannot = |error: std::io::Error| format!("The function cannot start its threads: {error}.");
+    let api = Api::at(address, concurrency).map_err(|error| error.to_string())?;
+    let own = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
+    let work = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads(concurrency))
+        .enable_all()
+        .build()
+        .map_err(cannot)?;
+
+    let start = work.block_on(AssertUnwindSafe(build()).catch_unwind());
+    let sentence = match start.map_err(StartError::of_panic).flatten() {
+        Ok(handler) => {
+            let handler = Arc::new(handler);
+            let serve = move |invocation| {
+                let handler = Arc::clone(&handler);
+                async move { handler.handle(invocation).await }
+            };
+            own.block_on(run(&api, work.handle(), concurrency, serve)).to_string()
+        }
+        Err(error) => {
+            let sentence = error.to_string();
+            let told = FunctionError { error_type: error.name().to_owned(), error_message: sentence.clone() };
+            own.block_on(api.fail_start(&told));
+            sentence
+        }
+    };
+    work.shutdown_background(); // a thread that a tool blocks would hold up the end
+    Err(sentence)
+}
+
+/// Serves invocations, `concurrency` at a time, each on a thread of `work`. Comes back only when the Runtime API has
+/// gone, and says why.
+pub async fn run<S, F>(api: &Api, work: &Handle, concurrency: usize, serve: S) -> ApiError
+where
+    S: Fn(Invocation) -> F + Clone + Send + 'static,
+    F: Future<Output = Answer> + Send,
+{
+    let workers = (0..concurrency.max(1)).map(|_| worker(api, work, serve.clone()));
+    // The others may be serving still, so the first that fails does not end them.
+    join_all(workers).await.pop().unwrap_or(ApiError::NoWorker)
+}
+
+async fn worker<S, F>(api: &Api, work: &Handle, serve: S) -> ApiError
+where
+    S: Fn(Invocation) -> F + Clone + Send + 'static,
+    F: Future<Output = Answer> + Send,
+{
+    let mut failures = 0;
+    loop {
+        match api.next().await {
+            Ok(None) => failures = 0,
+            Ok(Some(incoming)) => {
+                failures = 0;
+                serve_one(api, work, serve.clone(), incoming).await;
+            }
+            Err(error) => {
+                failures += 1;
+                let Some(pause) = pause(failures) else {
+                    tracing::error!(%error, failures, "The next invocation could not be fetched; giving up.");
+                    return error;
+                };
+                tracing::warn!(%error, failures, "The next invocation could not be fetched; trying again.");
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+async fn serve_one<S, F>(api: &Api, work: &Handle, serve: S, incoming: Incoming)
+where
+    S: Fn(Invocation) -> F + Send + 'static,
+    F: Future<Output = Answer> + Send,
+{
+    let Incoming { context, invocation_id, client_context, deadline, payload } = incoming;
+    let request_id = context.request_id;
+    if request_id.is_empty() {
+        tracing::error!("An invocation came without a request id, so it cannot be answered.");
+        return;
+    }
+    let answer = match payload {
+        Err(error) => {
+            tracing::error!(request_id, %error, "The payload of an invocation could not be read.");
+            Err(guard::internal("The payload could not be read. Nothing was changed."))
+        }
+        Ok(payload) => {
+            // The X-Ray id goes along in the invocation. It is not put into `_X_AMZN_TRACE_ID`, as other runtimes do:
+            // a process that serves several invocations has no one id, and setting a variable is unsafe with threads.
+            let trace_id = context.xray_trace_id;
+            let invocation = Invocation { payload, client_context, request_id: request_id.clone(), trace_id, deadline };
+            let ends = guard::ends(deadline, Instant::now());
+            guard::answer(work, ends, &request_id, async move { serve(invocation).await }).await
+        }
+    };
+    deliver(api, &request_id, invocation_id.as_ref(), &answer).await;
+}
+
+/// Posts the answer. What cannot be delivered is logged once, and the loop goes on.
+async fn deliver(api: &Api, request_id: &str, invocation_id: Option<&http::HeaderValue>, answer: &Answer) {
+    match api.answer(request_id, invocation_id, answer).await {
+        Ok(Delivery::Taken) => {}
+        Ok(Delivery::TooLarge) => {
+            tracing::error!(request_id, "Lambda refused the answer, because it is too large.");
+            let told = Err(guard::internal(
+                "The answer was too large for Lambda to deliver. What was asked for may have been done.",
+            ));
+            let _ = api.answer(request_id, invocation_id, &told).await; // Lambda may have ended the invocation already
+        }
+        Ok(Delivery::Refused(status)) => {
+            tracing::error!(request_id, status = status.as_u16(), "Lambda refused the answer.");
+        }
+        Err(error) => tracing::error!(request_id, %error, "The answer could not be sent to Lambda."),
+    }
+}
+
+/// How long to wait after this many failures in a row; `None` to give up.
+fn pause(failures: u32) -> Option<Duration> {
+    (failures < 4).then(|| Duration::from_millis(50) * 2_u32.pow(failures))
+}
+
+/// How many invocations are served at once. Only Lambda sets it, so that nonsense counts as not set.
+fn concurrency(value: Option<&str>) -> usize {
+    value.and_then(|text| text.parse().ok()).filter(|n| (1..=1_600).contains(n)).unwrap_or(1)
+}
+
+/// Two threads at least, so that a tool which blocks one does not stop the calls beside it.
+fn threads(concurrency: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    concurrency.min(cores).max(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_for_the_runtime_api_grows_and_ends() {
+        let pauses: Vec<_> = (1..).map_while(pause).collect();
+        assert_eq!(pauses, [100, 200, 400].map(Duration::from_millis));
+    }
+
+    #[test]
+    fn nonsense_about_concurrency_counts_as_one() {
+        assert_eq!(concurrency(Some("8")), 8);
+        for nonsense in [None, Some(""), Some("0"), Some("-1"), Some("many"), Some("100000")] {
+            assert_eq!(concurrency(nonsense), 1, "{nonsense:?}");
+        }
+        assert_eq!(threads(1), 2);
+    }
+}

@@ -1,0 +1,221 @@
+//! The real Lambda program against a stub of the Runtime API: every invocation is answered, and the process lives on.
+
+#![cfg(feature = "dev")] // the embedded DynamoDB
+
+mod support;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{CountingProxy, Database, Event, Function, RuntimeApi, example};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
+
+const SETTINGS: [(&str, &str); 5] = [
+    ("IDEMPOTENCY_TABLE", "idempotency"),
+    ("ORDERS_TABLE", "orders"),
+    ("REFUNDS_TABLE", "refunds"),
+    ("CARRIER_URL", "http://127.0.0.1:1"),
+    ("MAIL_FROM", "shop@example.com"),
+];
+
+/// The real program on a DynamoDB of its own, whose requests are counted.
+async fn function() -> (Function, CountingProxy) {
+    let database = Database::start().await;
+    let proxy = CountingProxy::start(database.endpoint()).await;
+    let api = RuntimeApi::start().await;
+    let endpoint = proxy.endpoint();
+    let variables: Vec<_> = SETTINGS.into_iter().chain([("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str())]).collect();
+    let mut function = api.launch(PROGRAM, &variables);
+    function.ready().await;
+    (function, proxy)
+}
+
+/// The example whose tools misbehave.
+async fn misbehaving() -> Function {
+    let api = RuntimeApi::start().await;
+    let mut function = api.launch(example("misbehave"), &[("IDEMPOTENCY_TABLE", "idempotency")]);
+    function.ready().await;
+    function
+}
+
+fn tool_use(id: &str, name: &str, input: &Value) -> Value {
+    json!({"toolUse": {"toolUseId": id, "name": name, "input": input}})
+}
+
+/// Any answer to an event that is no tool call shows that the process serves.
+async fn assert_alive(function: &mut Function) {
+    function.invoke(Event::json(&json!({"no": "call"}))).await.error();
+    assert!(function.is_alive());
+}
+
+#[tokio::test]
+async fn it_starts_and_asks_for_work() {
+    let (mut function, proxy) = function().await;
+    assert!(function.is_alive());
+    assert!(proxy.take().is_empty(), "the start needs no table");
+}
+
+#[tokio::test]
+#[ignore = "needs the doors and the tools"]
+async fn a_call_is_answered_through_each_door() {
+    let (mut function, _) = function().await;
+    let converse = function.invoke(Event::file("converse/get-order.json")).await.response();
+    assert_eq!(converse["toolResult"]["status"], "success");
+    assert_eq!(converse["toolResult"]["content"][0]["json"]["order_id"], "ORD-12345");
+
+    let agent = function.invoke(Event::file("agent-function/get-order.json")).await.response();
+    let body = agent["response"]["functionResponse"]["responseBody"]["TEXT"]["body"].as_str().unwrap();
+    assert!(body.contains("ORD-12345"), "{body}");
+
+    let agent = function.invoke(Event::file("agent-openapi/get-order.json")).await.response();
+    assert_eq!(agent["response"]["httpStatusCode"], 200);
+
+    let gateway = function.invoke(Event::file("gateway/get-order.json")).await.response();
+    assert_eq!(gateway["ok"], true);
+    assert_eq!(gateway["result"]["order_id"], "ORD-12345");
+}
+
+#[tokio::test]
+#[ignore = "needs the doors and the tools"]
+async fn a_gateway_call_with_propagated_headers_is_answered() {
+    let (mut function, _) = function().await;
+    let answer = function.invoke(Event::file("gateway/propagated-headers.json")).await.response();
+    assert_eq!(answer["ok"], true);
+}
+
+#[tokio::test]
+async fn no_client_context_ends_the_process() {
+    let (mut function, _) = function().await;
+    for context in [
+        &br#"{"custom":{"bedrockAgentCorePropagatedHeaders":{"x-user":"u-1"}}}"#[..],
+        br#"{"client":null,"custom":null,"env":null}"#,
+        b"null",
+        b"not json",
+        b"\xff\xfe",
+    ] {
+        let _ = function.invoke(Event::json(&json!({})).client_context(context)).await;
+    }
+    assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the handler"]
+async fn bytes_that_are_no_json_are_an_error_of_the_invocation() {
+    let (mut function, _) = function().await;
+    for payload in [&b""[..], b"{", b"\xff\xfe", b"{\"a\":1}}"] {
+        let error = function.invoke(Event::raw(payload.to_vec())).await.error();
+        assert_eq!(error["errorType"], "InvalidPayload");
+    }
+    assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the handler"]
+async fn a_panicking_tool_is_a_tool_result_like_any_other() {
+    let mut function = misbehaving().await;
+    let answer = function.invoke(Event::json(&tool_use("t1", "panics", &json!({})))).await.response();
+    assert_eq!(answer["toolResult"]["status"], "error");
+    assert_eq!(answer["toolResult"]["toolUseId"], "t1");
+    assert!(!answer.to_string().contains("SECRET"), "{answer}");
+
+    let answer = function.invoke(Event::json(&tool_use("t2", "works", &json!({"text": "hello"})))).await.response();
+    assert_eq!(answer["toolResult"]["status"], "success");
+    let output = function.output();
+    assert!(output.contains("misbehave.rs:") && !output.contains("SECRET"), "{output}");
+}
+
+#[tokio::test]
+#[ignore = "needs the handler"]
+async fn a_hanging_tool_is_answered_before_the_deadline() {
+    let mut function = misbehaving().await;
+    let event = Event::json(&tool_use("t1", "hangs", &json!({}))).time_left(Duration::from_secs(2));
+    let answer = function.invoke(event).await;
+    assert!(answer.in_time);
+    assert_eq!(answer.response()["toolResult"]["status"], "error");
+    assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the handler"]
+async fn a_tool_that_blocks_its_thread_is_answered_before_the_deadline() {
+    let mut function = misbehaving().await;
+    let event = Event::json(&tool_use("t1", "blocks", &json!({}))).time_left(Duration::from_secs(2));
+    assert!(function.invoke(event).await.in_time);
+    assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the handler"]
+async fn calls_beside_a_panic_and_a_hang_get_their_results() {
+    let mut function = misbehaving().await;
+    let message = json!({"role": "assistant", "content": [
+        tool_use("t1", "hangs", &json!({})),
+        tool_use("t2", "panics", &json!({})),
+        tool_use("t3", "works", &json!({"text": "hello"})),
+    ]});
+    let answer = function.invoke(Event::json(&message).time_left(Duration::from_secs(2))).await;
+    assert!(answer.in_time);
+    let content = answer.response()["content"].clone();
+    let statuses: Vec<_> = (0..3).map(|n| content[n]["toolResult"]["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["error", "error", "success"]);
+}
+
+#[tokio::test]
+#[ignore = "needs the doors and the tools"]
+async fn the_deadline_of_cargo_lambda_watch_leaves_time_for_a_call() {
+    let (mut function, _) = function().await;
+    let event = Event::file("converse/get-order.json").deadline_header("600000");
+    assert_eq!(function.invoke(event).await.response()["toolResult"]["status"], "success");
+}
+
+#[tokio::test]
+#[ignore = "needs the doors and the tools"]
+async fn a_deadline_that_has_just_passed_is_answered_and_nothing_is_done() {
+    let (mut function, proxy) = function().await;
+    let event = Event::file("converse/refund-order.json").time_left(Duration::ZERO);
+    let answer = function.invoke(event).await.response();
+    assert_eq!(answer["toolResult"]["status"], "error");
+    assert!(proxy.take().is_empty());
+    assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+async fn a_start_without_settings_names_every_one_that_is_missing() {
+    let api = RuntimeApi::start().await;
+    let mut function = api.launch(PROGRAM, &[("RESERVE_MS", "soon")]);
+    assert_eq!(function.ended().await.code(), Some(1));
+    let error = function.start_error().expect("Lambda was told");
+    assert_eq!(error["errorType"], "Start.InvalidSettings");
+    let sentence = error["errorMessage"].as_str().unwrap();
+    assert!(sentence.contains("IDEMPOTENCY_TABLE is not set."), "{sentence}");
+    assert!(sentence.contains("RESERVE_MS is \"soon\", but must be"), "{sentence}");
+}
+
+#[test]
+fn without_a_runtime_api_it_says_how_to_run_the_tools_here() {
+    let output = std::process::Command::new(PROGRAM).env_clear().output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("AWS_LAMBDA_RUNTIME_API") && text.contains("cargo run -- invoke"), "{text}");
+}
+
+/// The counter itself, so that a count of nothing means something.
+#[tokio::test]
+async fn the_proxy_counts_each_request_at_the_endpoint() {
+    let database = Database::start().await;
+    database.create_table("counted").await;
+    let proxy = CountingProxy::start(database.endpoint()).await;
+    let client = Database::client(&proxy.endpoint());
+    for _ in 0..2 {
+        client.get_item().table_name("counted").key("pk", s("a")).send().await.unwrap();
+    }
+    client.put_item().table_name("counted").item("pk", s("a")).send().await.unwrap();
+    let counts: Vec<_> = proxy.take().into_iter().collect();
+    assert_eq!(counts, [(String::from("GetItem"), 2), (String::from("PutItem"), 1)]);
+    assert!(proxy.take().is_empty());
+}
+
+fn s(text: &str) -> aws_sdk_dynamodb::types::AttributeValue {
+    aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned())
+}
