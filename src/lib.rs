@@ -17,10 +17,14 @@
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`handler`] | one invocation, from bytes to answer |
+//! | `dev` | the local program: the embedded DynamoDB, the demo backends, the command line |
 
 pub mod arguments;
 pub mod call;
+#[cfg(feature = "dev")]
+pub mod dev;
 pub mod door;
 pub mod handler;
 pub mod outcome;
 pub mod tool;
+pub mod tools;
