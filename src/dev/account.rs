@@ -27,11 +27,15 @@ pub enum Tone {
     Quiet,
 }
 
-/// Prints a line, in colour where a person looks at a terminal and has not asked for none (<https://no-color.org>).
+/// Whether a person looks at a terminal and has not asked for no colours (<https://no-color.org>).
+pub fn colours() -> bool {
+    stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Prints a line, in colour where that is welcome.
 pub fn tell(tone: Tone, line: &str) {
-    let plain = !stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colour = match tone {
-        _ if plain => return eprintln!("{line}"),
+        _ if !colours() => return eprintln!("{line}"),
         Tone::Good => 32,
         Tone::Bad => 31,
         Tone::Quiet => 2,

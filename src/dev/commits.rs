@@ -158,9 +158,76 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use aws_sdk_dynamodb::{
+        Client,
+        types::{AttributeValue, ConditionCheck, Put, TransactWriteItem},
+    };
     use serde_json::json;
 
     use super::*;
+    use crate::dev::{Embedded, database::http_client, sdk_config};
+
+    fn backstage(faults: &[&str]) -> Arc<Backstage> {
+        let faults = faults.iter().map(|fault| fault.parse().expect("a fault")).collect();
+        Arc::new(Backstage::new(["refund_order"], faults).expect("known tools"))
+    }
+
+    /// Commits a record with one write of the tool: a condition on this order.
+    async fn commit(client: Client, key: &str, order: &str, token: &str) -> bool {
+        let record = Put::builder()
+            .table_name("idempotency")
+            .item("pk", AttributeValue::S(key.to_owned()))
+            .condition_expression("attribute_not_exists(pk)");
+        let order = ConditionCheck::builder()
+            .table_name("orders")
+            .key("order_id", AttributeValue::S(order.to_owned()))
+            .condition_expression("attribute_exists(order_id)");
+        client
+            .transact_write_items()
+            .transact_items(TransactWriteItem::builder().put(record.build().expect("a put")).build())
+            .transact_items(TransactWriteItem::builder().condition_check(order.build().expect("a check")).build())
+            .client_request_token(token)
+            .send()
+            .await
+            .is_ok()
+    }
+
+    fn client(database: &Embedded, backstage: &Arc<Backstage>) -> Client {
+        Client::new(&sdk_config(&database.endpoint(), watching(http_client(), Arc::clone(backstage))))
+    }
+
+    #[tokio::test]
+    async fn a_commit_is_counted_once_and_a_replay_not_at_all() {
+        let database = Embedded::start(None, 0).await.expect("a database");
+        let backstage = backstage(&[]);
+        let client = client(&database, &backstage);
+        let calls = || backstage.calls()["refund_order"];
+        assert!(commit(client.clone(), "refund_order#1", "ORD-12345", "t1").await);
+        assert_eq!(calls(), 1);
+        assert!(commit(client.clone(), "refund_order#1", "ORD-12345", "t1").await, "the same request succeeds again");
+        assert_eq!(calls(), 1, "the same request commits nothing again");
+        assert!(!commit(client.clone(), "refund_order#1", "ORD-12345", "t2").await, "the record is there");
+        assert_eq!(calls(), 1, "a replay reaches no backend");
+        assert!(!commit(client.clone(), "refund_order#2", "ORD-00000", "t3").await, "no such order");
+        assert_eq!(calls(), 2, "a refused write has reached the backend");
+        assert!(commit(client, "other_tool#1", "ORD-12345", "t4").await);
+        assert_eq!(calls(), 2, "other tools are no business of ours");
+    }
+
+    #[tokio::test]
+    async fn a_hang_after_the_effect_leaves_the_effect_made_and_no_answer() {
+        let database = Embedded::start(None, 0).await.expect("a database");
+        let backstage = backstage(&["refund_order=hang-after-effect*1"]);
+        let client = client(&database, &backstage);
+        let hanging = tokio::spawn(commit(client.clone(), "refund_order#1", "ORD-12345", "t1"));
+        while backstage.calls()["refund_order"] == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!hanging.is_finished());
+        hanging.abort();
+        assert!(!commit(client.clone(), "refund_order#1", "ORD-12345", "t2").await, "the record is there");
+        assert!(commit(client, "refund_order#2", "ORD-12345", "t3").await, "the fault is used up");
+    }
 
     #[test]
     fn the_tool_is_known_by_the_record_in_the_first_item() {

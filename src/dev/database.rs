@@ -189,8 +189,6 @@ fn plain(attribute: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use aws_sdk_dynamodb::{Client, types::AttributeValue};
 
     use super::*;
@@ -207,9 +205,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_real_sdk_finds_the_demo_orders() {
-        let started = Instant::now();
         let database = Embedded::start(None, 0).await.expect("a database");
-        println!("started in {:?}", started.elapsed());
         let client = client(&database);
         assert_eq!(refundable(&client, "ORD-12345").await.as_deref(), Some("25000"));
         assert_eq!(refundable(&client, "ORD-12346").await.as_deref(), Some("8900"));

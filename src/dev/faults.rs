@@ -117,14 +117,12 @@ impl Backstage {
     pub fn new(tools: impl IntoIterator<Item = &'static str>, faults: Vec<Fault>) -> Result<Self, Trouble> {
         let mut backends: BTreeMap<_, _> = tools.into_iter().map(|tool| (tool, Backend::default())).collect();
         for fault in faults {
-            match backends.get_mut(fault.tool.as_str()) {
-                Some(backend) => backend.faults.push_back(fault),
-                None => {
-                    let names: Vec<_> = backends.keys().copied().collect();
-                    let (tool, names) = (fault.tool, names.join(", "));
-                    return Err(Trouble(format!("There is no tool {tool:?} to misbehave. The tools are {names}.")));
-                }
-            }
+            let Some(backend) = backends.get_mut(fault.tool.as_str()) else {
+                let names: Vec<_> = backends.keys().copied().collect();
+                let (tool, names) = (fault.tool, names.join(", "));
+                return Err(Trouble(format!("There is no tool {tool:?} to misbehave. The tools are {names}.")));
+            };
+            backend.faults.push_back(fault);
         }
         Ok(Self(Mutex::new(backends)))
     }

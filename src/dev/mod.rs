@@ -23,6 +23,8 @@
 
 use std::process::ExitCode;
 
+use tracing_subscriber::filter::LevelFilter;
+
 mod account;
 mod backends;
 mod cli;
@@ -48,6 +50,7 @@ pub struct Trouble(pub String);
 /// Runs the program `dev` with the arguments of this process.
 pub fn main() -> ExitCode {
     let command = cli::parse();
+    start_logs();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&Trouble(format!("The asynchronous runtime does not start: {error}."))),
@@ -60,4 +63,10 @@ pub fn main() -> ExitCode {
 fn failed(trouble: &Trouble) -> ExitCode {
     eprintln!("error: {trouble}");
     ExitCode::from(2)
+}
+
+/// Logs go to stderr, because stdout is for answers. `RUST_LOG` is a level, such as `debug`; without it, warnings.
+fn start_logs() {
+    let level = std::env::var("RUST_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::WARN);
+    tracing_subscriber::fmt().with_max_level(level).with_ansi(account::colours()).with_writer(std::io::stderr).init();
 }

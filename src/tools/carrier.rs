@@ -237,7 +237,7 @@ mod tests {
         let read = |value: &'static str| {
             retry_after(&HeaderMap::from_iter([(reqwest::header::RETRY_AFTER, value.parse().expect("a value"))]), now)
         };
-        assert_eq!(read("120"), Some(Duration::from_secs(120)));
+        assert_eq!(read("120"), Some(Duration::from_mins(2)));
         assert_eq!(read("Sun, 06 Nov 1994 08:49:47 GMT"), Some(Duration::from_secs(10)));
         assert_eq!(read("Sun, 06 Nov 1994 08:49:27 GMT"), Some(Duration::ZERO));
         assert_eq!(read("soon"), None);

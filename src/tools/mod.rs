@@ -11,6 +11,8 @@
 //! `orders.rs`, `carrier.rs` and `mailer.rs` are the clients that the tools hold. `docs/add-a-tool.md` walks through
 //! adding a tool of your own; [`toolbox`] is the one place to register it.
 
+#![allow(clippy::doc_markdown)] // a tool's doc comment is prose, which the model reads
+
 use std::{fmt, sync::Arc};
 
 use aws_config::SdkConfig;

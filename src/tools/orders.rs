@@ -48,6 +48,7 @@ impl Status {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(clippy::struct_field_names)] // the names in the table
 pub struct Order {
     pub order_id: String,
     pub customer_id: String,
@@ -68,6 +69,7 @@ pub struct Search {
 }
 
 #[derive(Debug)]
+#[allow(clippy::struct_field_names)] // the names in the table
 pub struct Refund {
     pub refund_id: String,
     pub order_id: String,
@@ -80,14 +82,14 @@ pub struct Refund {
 #[derive(Clone, Debug)]
 pub struct Orders {
     client: Client,
-    orders_table: String,
-    refunds_table: String,
+    table: String,
+    refunds: String,
 }
 
 impl Orders {
     /// The tables of these names.
     pub fn new(client: Client, orders_table: impl Into<String>, refunds_table: impl Into<String>) -> Self {
-        Self { client, orders_table: orders_table.into(), refunds_table: refunds_table.into() }
+        Self { client, table: orders_table.into(), refunds: refunds_table.into() }
     }
 
     /// The order as it stands; a consistent read, because it is asked right after refunds.
@@ -95,7 +97,7 @@ impl Orders {
         let answer = self
             .client
             .get_item()
-            .table_name(&self.orders_table)
+            .table_name(&self.table)
             .key("order_id", s(order_id))
             .consistent_read(true)
             .customize()
@@ -136,7 +138,7 @@ impl Orders {
         let mut query = self
             .client
             .query()
-            .table_name(&self.orders_table)
+            .table_name(&self.table)
             .index_name(BY_CUSTOMER)
             .key_condition_expression("customer_id = :customer")
             .expression_attribute_values(":customer", s(&search.customer_id));
@@ -158,7 +160,7 @@ impl Orders {
     pub(super) fn refund(&self, refund: &Refund) -> Result<Vec<Write>, BuildError> {
         let (order_id, amount) = (refund.order_id.clone(), refund.amount_cents);
         let less_left = Update::builder()
-            .table_name(&self.orders_table)
+            .table_name(&self.table)
             .key("order_id", s(&refund.order_id))
             .condition_expression("refundable_cents >= :amount")
             .update_expression("SET refundable_cents = refundable_cents - :amount")
@@ -166,7 +168,7 @@ impl Orders {
             .return_values_on_condition_check_failure(AllOld)
             .build()?;
         let in_the_books = Put::builder()
-            .table_name(&self.refunds_table)
+            .table_name(&self.refunds)
             .item("refund_id", s(&refund.refund_id))
             .item("order_id", s(&refund.order_id))
             .item("amount_cents", n(refund.amount_cents))

@@ -158,7 +158,7 @@ fn a_receipt_is_numbered_by_day_and_key_and_keeps_the_key_secret() {
     let key = "0123456789abcdef".repeat(4);
     let number = super::orders::refund_id(&key, day);
     assert_eq!(number, "RF-20261130-01234567");
-    assert_ne!(number, super::orders::refund_id(&key, day + Duration::from_secs(86_400)));
+    assert_ne!(number, super::orders::refund_id(&key, day + Duration::from_hours(24)));
 }
 
 /// A client that counts the requests which reach an HTTP server that answers 500 to each.
