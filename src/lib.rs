@@ -19,6 +19,8 @@
 //! | [`handler`] | one invocation, from bytes to answer |
 //! | `dev` | the local program: the embedded DynamoDB, the demo backends, the command line |
 
+extern crate self as action_group; // so that the examples of the documentation can be pasted into src/tools
+
 pub mod arguments;
 pub mod call;
 #[cfg(feature = "dev")]

@@ -8,11 +8,12 @@ use super::{
     Trouble,
     cli::Schema,
     database::{http_client, sdk_config},
+    seed,
 };
 use crate::{
     door::{self, DOORS},
     tool::Toolbox,
-    tools::{self, Backends},
+    tools::{self, Backends, Settings},
 };
 
 /// Prints them as one JSON document.
@@ -33,8 +34,6 @@ fn document(name: &str) -> Result<Value, Trouble> {
 
 /// The tools, to be looked at only: nothing is started or reached.
 pub(super) fn toolbox() -> Result<Toolbox, Trouble> {
-    let nowhere = "http://127.0.0.1:9";
-    let settings = tools::Settings::read(|_, _| nowhere.to_owned());
-    let backends = Backends::new(&settings, &sdk_config(nowhere, http_client()));
+    let backends = Backends::new(&Settings::read(seed::setting), &sdk_config(seed::NOWHERE, http_client()));
     tools::toolbox(backends).map_err(|error| Trouble(error.to_string()))
 }

@@ -7,7 +7,7 @@ use super::{
     account::{Tone, tell},
     cli::Dynamodb,
     database::{ACCESS_KEY, Embedded, REGION},
-    seed,
+    seed::{IDEMPOTENCY, MAIL_FROM, NOWHERE, ORDERS, REFUNDS},
 };
 
 /// Serves until Ctrl-C.
@@ -26,10 +26,7 @@ fn exports(endpoint: &str) -> String {
     format!(
         "export AWS_ENDPOINT_URL_DYNAMODB={endpoint}\n\
          export AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={ACCESS_KEY} AWS_REGION={REGION}\n\
-         export IDEMPOTENCY_TABLE={} ORDERS_TABLE={} REFUNDS_TABLE={}\n\
-         export CARRIER_URL=http://127.0.0.1:9 MAIL_FROM=shop@example.com AWS_ENDPOINT_URL_SESV2=http://127.0.0.1:9\n",
-        seed::IDEMPOTENCY,
-        seed::ORDERS,
-        seed::REFUNDS,
+         export IDEMPOTENCY_TABLE={IDEMPOTENCY} ORDERS_TABLE={ORDERS} REFUNDS_TABLE={REFUNDS}\n\
+         export CARRIER_URL={NOWHERE} MAIL_FROM={MAIL_FROM} AWS_ENDPOINT_URL_SESV2={NOWHERE}\n"
     )
 }

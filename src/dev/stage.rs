@@ -18,7 +18,7 @@ use super::{
 use crate::{
     handler::Handler,
     tool::{AnyTool, Toolbox},
-    tools::{self, Backends, Orders},
+    tools::{self, Backends, Settings},
 };
 
 /// Ready to be called.
@@ -49,12 +49,12 @@ fn on_stage(tool: Arc<dyn AnyTool>, backstage: &Arc<Backstage>) -> Arc<dyn AnyTo
     Arc::new(Told(Arc::new(Faulty::new(tool, Arc::clone(backstage)))))
 }
 
-/// The tools of `src/tools` on the demo backends.
+/// The tools of `src/tools`, with demo systems in the place of the carrier and the mailer.
 fn toolbox(tables: &Tables, sdk: &SdkConfig) -> Result<Toolbox, Trouble> {
     let backends = Backends {
-        orders: Orders::new(aws_sdk_dynamodb::Client::new(sdk), seed::ORDERS, seed::REFUNDS),
         carrier: Arc::new(DemoCarrier(tables.clone())),
         mailer: Arc::new(DemoMailer(tables.clone())),
+        ..Backends::new(&Settings::read(seed::setting), sdk)
     };
     tools::toolbox(backends).map_err(|error| Trouble(error.to_string()))
 }

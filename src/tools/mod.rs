@@ -107,3 +107,8 @@ impl fmt::Debug for Backends {
         f.write_str("Backends { .. }") // seams, of whatever type
     }
 }
+
+/// The examples of the documentation, so that they are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/add-a-tool.md")]
+struct AddATool;
