@@ -24,12 +24,17 @@
 //! | [`app`] | puts the parts together |
 //! | [`settings`] | the environment variables, checked at start |
 //! | [`runtime`] | the Lambda Runtime API: invocations in, answers out |
+//! | `dev` | the local program: the embedded DynamoDB, the demo backends, the command line |
+
+extern crate self as action_group; // so that the examples of the documentation can be pasted into src/tools
 
 pub mod app;
 pub mod arguments;
 pub mod aws;
 pub mod call;
 pub mod clock;
+#[cfg(feature = "dev")]
+pub mod dev;
 pub mod door;
 pub mod handler;
 pub mod idempotency;
@@ -38,3 +43,4 @@ pub mod runtime;
 pub mod settings;
 pub mod telemetry;
 pub mod tool;
+pub mod tools;

@@ -163,8 +163,15 @@ impl World {
 
     async fn balance(&self) -> String {
         let key = AttributeValue::S("account".into());
-        let got =
-            self.database.client().get_item().table_name(Database::RECORDS).key("pk", key).send().await.expect("an item");
+        let got = self
+            .database
+            .client()
+            .get_item()
+            .table_name(Database::RECORDS)
+            .key("pk", key)
+            .send()
+            .await
+            .expect("an item");
         got.item.expect("the account")["balance"].as_n().expect("a number").clone()
     }
 

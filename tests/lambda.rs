@@ -20,15 +20,15 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// The real program on a DynamoDB of its own, whose requests are counted.
-async fn function() -> (Function, CountingProxy) {
+async fn function() -> (Function, CountingProxy, Database) {
     let database = Database::start().await;
-    let proxy = CountingProxy::start(database.endpoint()).await;
+    let proxy = CountingProxy::start(&database.endpoint()).await;
     let api = RuntimeApi::start().await;
     let endpoint = proxy.endpoint();
     let variables: Vec<_> = SETTINGS.into_iter().chain([("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str())]).collect();
     let mut function = api.launch(PROGRAM, &variables);
     function.ready().await;
-    (function, proxy)
+    (function, proxy, database)
 }
 
 /// The example whose tools misbehave.
@@ -51,15 +51,14 @@ async fn assert_alive(function: &mut Function) {
 
 #[tokio::test]
 async fn it_starts_and_asks_for_work() {
-    let (mut function, proxy) = function().await;
+    let (mut function, proxy, _database) = function().await;
     assert!(function.is_alive());
     assert!(proxy.take().is_empty(), "the start needs no table");
 }
 
 #[tokio::test]
-#[ignore = "needs the doors and the tools"]
 async fn a_call_is_answered_through_each_door() {
-    let (mut function, _) = function().await;
+    let (mut function, _proxy, _database) = function().await;
     let converse = function.invoke(Event::file("converse/get-order.json")).await.response();
     assert_eq!(converse["toolResult"]["status"], "success");
     assert_eq!(converse["toolResult"]["content"][0]["json"]["order_id"], "ORD-12345");
@@ -77,16 +76,15 @@ async fn a_call_is_answered_through_each_door() {
 }
 
 #[tokio::test]
-#[ignore = "needs the doors and the tools"]
 async fn a_gateway_call_with_propagated_headers_is_answered() {
-    let (mut function, _) = function().await;
+    let (mut function, _proxy, _database) = function().await;
     let answer = function.invoke(Event::file("gateway/propagated-headers.json")).await.response();
     assert_eq!(answer["ok"], true);
 }
 
 #[tokio::test]
 async fn no_client_context_ends_the_process() {
-    let (mut function, _) = function().await;
+    let (mut function, _proxy, _database) = function().await;
     for context in [
         &br#"{"custom":{"bedrockAgentCorePropagatedHeaders":{"x-user":"u-1"}}}"#[..],
         br#"{"client":null,"custom":null,"env":null}"#,
@@ -100,9 +98,8 @@ async fn no_client_context_ends_the_process() {
 }
 
 #[tokio::test]
-#[ignore = "needs the handler"]
 async fn bytes_that_are_no_json_are_an_error_of_the_invocation() {
-    let (mut function, _) = function().await;
+    let (mut function, _proxy, _database) = function().await;
     for payload in [&b""[..], b"{", b"\xff\xfe", b"{\"a\":1}}"] {
         let error = function.invoke(Event::raw(payload.to_vec())).await.error();
         assert_eq!(error["errorType"], "InvalidPayload");
@@ -111,7 +108,6 @@ async fn bytes_that_are_no_json_are_an_error_of_the_invocation() {
 }
 
 #[tokio::test]
-#[ignore = "needs the handler"]
 async fn a_panicking_tool_is_a_tool_result_like_any_other() {
     let mut function = misbehaving().await;
     let answer = function.invoke(Event::json(&tool_use("t1", "panics", &json!({})))).await.response();
@@ -126,7 +122,6 @@ async fn a_panicking_tool_is_a_tool_result_like_any_other() {
 }
 
 #[tokio::test]
-#[ignore = "needs the handler"]
 async fn a_hanging_tool_is_answered_before_the_deadline() {
     let mut function = misbehaving().await;
     let event = Event::json(&tool_use("t1", "hangs", &json!({}))).time_left(Duration::from_secs(2));
@@ -137,7 +132,6 @@ async fn a_hanging_tool_is_answered_before_the_deadline() {
 }
 
 #[tokio::test]
-#[ignore = "needs the handler"]
 async fn a_tool_that_blocks_its_thread_is_answered_before_the_deadline() {
     let mut function = misbehaving().await;
     let event = Event::json(&tool_use("t1", "blocks", &json!({}))).time_left(Duration::from_secs(2));
@@ -146,7 +140,6 @@ async fn a_tool_that_blocks_its_thread_is_answered_before_the_deadline() {
 }
 
 #[tokio::test]
-#[ignore = "needs the handler"]
 async fn calls_beside_a_panic_and_a_hang_get_their_results() {
     let mut function = misbehaving().await;
     let message = json!({"role": "assistant", "content": [
@@ -162,17 +155,15 @@ async fn calls_beside_a_panic_and_a_hang_get_their_results() {
 }
 
 #[tokio::test]
-#[ignore = "needs the doors and the tools"]
 async fn the_deadline_of_cargo_lambda_watch_leaves_time_for_a_call() {
-    let (mut function, _) = function().await;
+    let (mut function, _proxy, _database) = function().await;
     let event = Event::file("converse/get-order.json").deadline_header("600000");
     assert_eq!(function.invoke(event).await.response()["toolResult"]["status"], "success");
 }
 
 #[tokio::test]
-#[ignore = "needs the doors and the tools"]
 async fn a_deadline_that_has_just_passed_is_answered_and_nothing_is_done() {
-    let (mut function, proxy) = function().await;
+    let (mut function, proxy, _database) = function().await;
     let event = Event::file("converse/refund-order.json").time_left(Duration::ZERO);
     let answer = function.invoke(event).await.response();
     assert_eq!(answer["toolResult"]["status"], "error");
@@ -204,13 +195,12 @@ fn without_a_runtime_api_it_says_how_to_run_the_tools_here() {
 #[tokio::test]
 async fn the_proxy_counts_each_request_at_the_endpoint() {
     let database = Database::start().await;
-    database.create_table("counted").await;
-    let proxy = CountingProxy::start(database.endpoint()).await;
-    let client = Database::client(&proxy.endpoint());
+    let proxy = CountingProxy::start(&database.endpoint()).await;
+    let client = support::client(&proxy.endpoint());
     for _ in 0..2 {
-        client.get_item().table_name("counted").key("pk", s("a")).send().await.unwrap();
+        client.get_item().table_name(Database::RECORDS).key("pk", s("a")).send().await.unwrap();
     }
-    client.put_item().table_name("counted").item("pk", s("a")).send().await.unwrap();
+    client.put_item().table_name(Database::RECORDS).item("pk", s("a")).send().await.unwrap();
     let counts: Vec<_> = proxy.take().into_iter().collect();
     assert_eq!(counts, [(String::from("GetItem"), 2), (String::from("PutItem"), 1)]);
     assert!(proxy.take().is_empty());

@@ -43,6 +43,7 @@
 //! | [`Effect::Once`] | must never happen | only if surely nothing was sent |
 
 mod any;
+mod aws;
 mod context;
 mod definition;
 mod error;
@@ -59,7 +60,7 @@ pub use self::{
     definition::{Definition, Method, Route},
     error::{Phase, ToolError, ToolErrorKind},
     policy::{Effect, Policy, Scope, Wording},
-    success::{Success, Write},
+    success::{Item, Success, Write},
     toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
 };
 

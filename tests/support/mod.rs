@@ -15,7 +15,7 @@ mod runtime_api;
 
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
-pub use database::Database;
+pub use database::{Database, client};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 
 /// The path of a program in `examples/`, which `cargo test` has built.

@@ -1,0 +1,253 @@
+//! A DynamoDB inside this process, behind a loopback port, reached through the real AWS SDK.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), action_group::dev::Trouble> {
+//! use action_group::dev::{Embedded, database::http_client, sdk_config};
+//!
+//! let database = Embedded::start(None, 0).await?; // in memory, on a free port
+//! let client = aws_sdk_dynamodb::Client::new(&sdk_config(&database.endpoint(), http_client()));
+//! # Ok(()) }
+//! ```
+//!
+//! It does not emulate throttling, transactions in conflict, or stale reads.
+
+use std::{net::SocketAddr, path::Path};
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, retry::RetryConfig};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use dynoxide::{Database, DynoxideError};
+use serde_json::{Map, Value, json};
+use tokio::{net::TcpListener, sync::oneshot};
+
+use super::{Trouble, seed};
+
+/// The credentials that the embedded DynamoDB takes; any would do.
+pub const ACCESS_KEY: &str = "test";
+/// The region that clients are told.
+pub const REGION: &str = "us-east-1";
+
+/// The running database. It stops when this is dropped.
+#[derive(Debug)]
+pub struct Embedded {
+    tables: Tables,
+    address: SocketAddr,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Embedded {
+    /// Starts it, in memory or in this file, on this port of 127.0.0.1 (0 takes a free one). Makes the tables and the
+    /// demo orders that are missing, and leaves what is there as it is.
+    ///
+    /// # Errors
+    ///
+    /// If the file is no database, or the port is taken.
+    pub async fn start(path: Option<&Path>, port: u16) -> Result<Self, Trouble> {
+        let tables = Tables::open(path)?;
+        tables.fill()?;
+        let listener = TcpListener::bind(("127.0.0.1", port))
+            .await
+            .map_err(|error| Trouble(format!("Port {port} of 127.0.0.1 cannot be used: {error}.")))?;
+        let address = listener.local_addr().map_err(|error| Trouble(error.to_string()))?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let database = tables.0.clone();
+        tokio::spawn(dynoxide::server::serve_with_shutdown(listener, database, async {
+            let _ = stopped.await; // an error is the drop, which means the same
+        }));
+        Ok(Self { tables, address, _stop: stop })
+    }
+
+    /// Its URL.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(super) const fn tables(&self) -> &Tables {
+        &self.tables
+    }
+}
+
+/// Plain HTTP, which is all that the loopback needs.
+pub fn http_client() -> SharedHttpClient {
+    aws_smithy_http_client::Builder::new().build_http()
+}
+
+/// The SDK's settings for a DynamoDB at this URL.
+pub fn sdk_config(endpoint: &str, http_client: SharedHttpClient) -> SdkConfig {
+    let credentials = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "dev");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(Region::from_static(REGION))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .endpoint_url(endpoint)
+        .retry_config(RetryConfig::adaptive().with_max_attempts(3))
+        .http_client(http_client)
+        .build()
+}
+
+/// The tables without the network between, for what the local program itself puts there and reads.
+#[derive(Clone)]
+pub(super) struct Tables(Database);
+
+impl std::fmt::Debug for Tables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tables")
+    }
+}
+
+impl Tables {
+    fn open(path: Option<&Path>) -> Result<Self, Trouble> {
+        let Some(path) = path else { return Database::memory().map(Self).map_err(|error| unusable(&error)) };
+        let name = path.to_str().ok_or_else(|| Trouble(format!("The path {} is no UTF-8.", path.display())))?;
+        Database::new(name).map(Self).map_err(|error| {
+            Trouble(format!("The database {name} cannot be opened: {error}. Name another file, or remove this one."))
+        })
+    }
+
+    fn fill(&self) -> Result<(), Trouble> {
+        for table in seed::tables() {
+            match self.0.create_table(request(table)?) {
+                Ok(_) | Err(DynoxideError::ResourceInUseException(_)) => {}
+                Err(error) => return Err(unusable(&error)),
+            }
+        }
+        match self.0.update_time_to_live(request(seed::time_to_live())?) {
+            Ok(_) | Err(DynoxideError::ValidationException(_)) => {} // the latter says that it is on already
+            Err(error) => return Err(unusable(&error)),
+        }
+        for order in seed::orders() {
+            self.put_new(order)?;
+        }
+        Ok(())
+    }
+
+    /// Puts an item whose condition says that it is new. False if it is there already.
+    fn put_new(&self, put: Value) -> Result<bool, Trouble> {
+        match self.0.put_item(request(put)?) {
+            Ok(_) => Ok(true),
+            Err(DynoxideError::ConditionalCheckFailedException(..)) => Ok(false),
+            Err(error) => Err(unusable(&error)),
+        }
+    }
+
+    /// Notes an effect under this id; the first one with an id stays. False if it was there already.
+    pub fn note_effect(&self, id: &str, effect: &Map<String, Value>) -> Result<bool, Trouble> {
+        let mut item: Map<String, Value> =
+            effect.iter().map(|(name, value)| (name.clone(), attribute(value))).collect();
+        item.insert(String::from("id"), json!({"S": id}));
+        self.put_new(json!({
+            "TableName": seed::EFFECTS,
+            "Item": item,
+            "ConditionExpression": "attribute_not_exists(id)",
+        }))
+    }
+
+    /// All items of a table, as plain JSON.
+    pub fn all(&self, table: &str) -> Result<Vec<Map<String, Value>>, Trouble> {
+        let mut items = Vec::new();
+        let mut scan = json!({"TableName": table});
+        loop {
+            let page = self.0.scan(request(scan.clone())?).map_err(|error| unusable(&error))?;
+            let page = serde_json::to_value(page).map_err(|error| Trouble(error.to_string()))?;
+            for item in page["Items"].as_array().into_iter().flatten().filter_map(Value::as_object) {
+                items.push(item.iter().map(|(name, value)| (name.clone(), plain(value))).collect());
+            }
+            match page.get("LastEvaluatedKey") {
+                None => return Ok(items),
+                Some(key) => scan["ExclusiveStartKey"] = key.clone(),
+            }
+        }
+    }
+}
+
+fn request<T: serde::de::DeserializeOwned>(json: Value) -> Result<T, Trouble> {
+    serde_json::from_value(json)
+        .map_err(|error| Trouble(format!("The embedded database takes no such request: {error}.")))
+}
+
+fn unusable(error: &DynoxideError) -> Trouble {
+    Trouble(format!("The embedded database fails: {error}."))
+}
+
+/// A text or a number as DynamoDB has it.
+fn attribute(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => json!({"N": number.to_string()}),
+        Value::String(text) => json!({"S": text}),
+        other => json!({"S": other.to_string()}),
+    }
+}
+
+/// A text or a number from DynamoDB's form.
+fn plain(attribute: &Value) -> Value {
+    match (attribute.get("S"), attribute.get("N").and_then(Value::as_str)) {
+        (Some(text), _) => text.clone(),
+        (None, Some(number)) => number.parse::<u64>().map_or_else(|_| Value::from(number), Value::from),
+        (None, None) => attribute.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::{Client, types::AttributeValue};
+
+    use super::*;
+
+    fn client(database: &Embedded) -> Client {
+        Client::new(&sdk_config(&database.endpoint(), http_client()))
+    }
+
+    async fn refundable(client: &Client, order: &str) -> Option<String> {
+        let order = AttributeValue::S(order.to_owned());
+        let answer = client.get_item().table_name(seed::ORDERS).key("order_id", order).send().await.expect("an answer");
+        Some(answer.item()?.get("refundable_cents")?.as_n().ok()?.clone())
+    }
+
+    #[tokio::test]
+    async fn the_real_sdk_finds_the_demo_orders() {
+        let database = Embedded::start(None, 0).await.expect("a database");
+        let client = client(&database);
+        assert_eq!(refundable(&client, "ORD-12345").await.as_deref(), Some("25000"));
+        assert_eq!(refundable(&client, "ORD-12346").await.as_deref(), Some("8900"));
+        assert_eq!(refundable(&client, "ORD-20001").await.as_deref(), Some("120000"));
+        assert_eq!(refundable(&client, "ORD-00000").await, None);
+    }
+
+    #[tokio::test]
+    async fn records_expire_by_the_attribute_that_the_template_names() {
+        let database = Embedded::start(None, 0).await.expect("a database");
+        let answer = client(&database).describe_time_to_live().table_name(seed::IDEMPOTENCY).send().await.expect("it");
+        let attribute = answer.time_to_live_description().and_then(|ttl| ttl.attribute_name());
+        assert_eq!(attribute, Some("expires_at"));
+    }
+
+    #[tokio::test]
+    async fn a_file_keeps_what_was_changed_and_seeding_overwrites_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("orders.db");
+        let database = Embedded::start(Some(&path), 0).await.expect("a database");
+        client(&database)
+            .update_item()
+            .table_name(seed::ORDERS)
+            .key("order_id", AttributeValue::S(String::from("ORD-12345")))
+            .update_expression("SET refundable_cents = :left")
+            .expression_attribute_values(":left", AttributeValue::N(String::from("1")))
+            .send()
+            .await
+            .expect("an update");
+        drop(database);
+        let database = Embedded::start(Some(&path), 0).await.expect("the same database");
+        assert_eq!(refundable(&client(&database), "ORD-12345").await.as_deref(), Some("1"));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_database_is_refused_with_a_sentence() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notes.txt");
+        std::fs::write(&path, "no database at all, but a long enough text to be looked at\n".repeat(99))
+            .expect("a file");
+        let trouble = Embedded::start(Some(&path), 0).await.expect_err("no database").to_string();
+        assert!(trouble.contains("notes.txt") || trouble.contains("database"), "{trouble}");
+        assert_eq!(std::fs::read_to_string(&path).expect("the file").lines().count(), 99, "the file was changed");
+    }
+}

@@ -1,0 +1,78 @@
+//! The local program: the same function as on Lambda, on a machine without AWS.
+//!
+//! What is real here: the handler, the pipeline, the tools and the AWS SDK. What stands in: an embedded DynamoDB behind
+//! a loopback port, a demo carrier and a demo mailer, which can be made to fail by `--fault`.
+//!
+//! | module | its one idea |
+//! | --- | --- |
+//! | `cli` | the commands and their options |
+//! | `invoke` | `dev invoke`: files in, one line for each out |
+//! | `input` | what a file given to `invoke` holds |
+//! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
+//! | `stage` | the function with everything around it, ready to be called |
+//! | [`database`] | the embedded DynamoDB |
+//! | `seed` | its tables and the demo data |
+//! | `backends` | the demo carrier and the demo mailer |
+//! | `faults` | what `--fault` asks for, and how often each backend was called |
+//! | `faulty` | a tool that misbehaves |
+//! | `commits` | an HTTP client that sees the commits of atomic effects, and misbehaves after them |
+//! | `effects` | the side effects that were really made |
+//! | `account` | what stderr tells about each call |
+//!
+//! All of it is behind the feature `dev`, which the Lambda build switches off.
+
+use std::process::ExitCode;
+
+use crate::{
+    settings::{self, Env},
+    telemetry::{LogFormat, init_logs},
+};
+
+mod account;
+mod backends;
+mod cli;
+mod commits;
+pub mod database;
+mod effects;
+mod faults;
+mod faulty;
+mod input;
+mod invoke;
+mod schema;
+mod seed;
+mod serve;
+mod stage;
+
+pub use self::database::{Embedded, sdk_config};
+
+/// Why the program cannot do what it was asked for: a sentence or two for the person at the terminal. Exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Trouble(pub String);
+
+/// Runs the program `dev` with the arguments of this process.
+pub fn main() -> ExitCode {
+    let command = cli::parse();
+    start_logs();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&Trouble(format!("The asynchronous runtime does not start: {error}."))),
+    };
+    let code = runtime.block_on(cli::run(command)).unwrap_or_else(|trouble| failed(&trouble));
+    runtime.shutdown_background(); // tools that hang on purpose would hold it up
+    code
+}
+
+fn failed(trouble: &Trouble) -> ExitCode {
+    eprintln!("error: {trouble}");
+    ExitCode::from(2)
+}
+
+/// Logs go to stderr, because stdout is for answers. Without `RUST_LOG` only warnings are logged.
+fn start_logs() {
+    let mut env = Env::from_lookup(|name| match (name, std::env::var_os(name)) {
+        ("RUST_LOG", None) => Some("warn".into()),
+        (_, value) => value,
+    });
+    init_logs(LogFormat::Text { ansi: account::colours() }, settings::log(&mut env));
+}

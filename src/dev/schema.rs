@@ -1,0 +1,40 @@
+//! `dev schema`: the tool definitions that a door's caller wants.
+
+use std::{io::Write, process::ExitCode};
+
+use serde_json::Value;
+
+use super::{
+    Trouble,
+    cli::Schema,
+    database::{http_client, sdk_config},
+    seed,
+};
+use crate::{
+    door::{self, DOORS},
+    tool::Toolbox,
+    tools::{self, Backends, Settings},
+};
+
+/// Prints them as one JSON document.
+pub fn run(options: &Schema) -> Result<ExitCode, Trouble> {
+    let document = document(&options.door)?;
+    writeln!(std::io::stdout(), "{document:#}")
+        .map_err(|error| Trouble(format!("The schema cannot be printed: {error}.")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn document(name: &str) -> Result<Value, Trouble> {
+    let door = door::named(name).ok_or_else(|| {
+        let names: Vec<_> = DOORS.iter().map(|door| door.name).collect();
+        Trouble(format!("There is no door {name:?}. The doors are {}.", names.join(", ")))
+    })?;
+    Ok((door.definitions)(&toolbox()?))
+}
+
+/// The tools, to be looked at only: nothing is started or reached.
+pub(super) fn toolbox() -> Result<Toolbox, Trouble> {
+    let settings = Settings::read(&mut seed::env());
+    let backends = Backends::new(&settings, &sdk_config(seed::NOWHERE, http_client()));
+    tools::toolbox(backends).map_err(|error| Trouble(error.to_string()))
+}

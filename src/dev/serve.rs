@@ -1,0 +1,32 @@
+//! `dev dynamodb`: the embedded DynamoDB for other programs: `cargo lambda watch`, the AWS CLI, the Lambda binary.
+
+use std::{io::Write, process::ExitCode};
+
+use super::{
+    Trouble,
+    account::{Tone, tell},
+    cli::Dynamodb,
+    database::{ACCESS_KEY, Embedded, REGION},
+    seed::{IDEMPOTENCY, MAIL_FROM, NOWHERE, ORDERS, REFUNDS},
+};
+
+/// Serves until Ctrl-C.
+pub async fn run(options: &Dynamodb) -> Result<ExitCode, Trouble> {
+    let database = Embedded::start(options.db.as_deref(), options.port).await?;
+    let exports = exports(&database.endpoint());
+    write!(std::io::stdout(), "{exports}")
+        .map_err(|error| Trouble(format!("The settings cannot be printed: {error}.")))?;
+    tell(Tone::Good, "Serving until Ctrl-C. Paste the lines above into the shell that runs the function.");
+    tokio::signal::ctrl_c().await.map_err(|error| Trouble(format!("Ctrl-C cannot be waited for: {error}.")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a shell needs to point the function here. Nothing sells labels or sends mail: both are refused a connection.
+fn exports(endpoint: &str) -> String {
+    format!(
+        "export AWS_ENDPOINT_URL_DYNAMODB={endpoint}\n\
+         export AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={ACCESS_KEY} AWS_REGION={REGION}\n\
+         export IDEMPOTENCY_TABLE={IDEMPOTENCY} ORDERS_TABLE={ORDERS} REFUNDS_TABLE={REFUNDS}\n\
+         export CARRIER_URL={NOWHERE} MAIL_FROM={MAIL_FROM} AWS_ENDPOINT_URL_SESV2={NOWHERE}\n"
+    )
+}
