@@ -200,7 +200,7 @@ fn validate(entry: &Entry, call: &Call) -> Result<Value, Failure> {
 }
 
 fn invalid(tool: &Definition, faults: &[Fault]) -> Failure {
-    let text = crate::arguments::sentences(tool.name, faults);
+    let text = crate::arguments::in_words(faults);
     explain::nothing(tool, FailureKind::InvalidInput, text)
 }
 

@@ -71,7 +71,7 @@ fn failed(trouble: &Trouble) -> ExitCode {
 /// Logs go to stderr, because stdout is for answers. Without `RUST_LOG` only warnings are logged.
 fn start_logs() {
     let mut env = Env::from_lookup(|name| match (name, std::env::var_os(name)) {
-        ("RUST_LOG", None) => Some("warn".into()),
+        ("RUST_LOG", None) => Some("warn,dynoxide=error".into()),
         (_, value) => value,
     });
     init_logs(LogFormat::Text { ansi: account::colours() }, settings::log(&mut env));

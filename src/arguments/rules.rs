@@ -1,0 +1,105 @@
+//! One value against the rules of its own schema: its type and its bounds, not what is inside of it.
+
+use std::{cmp::Ordering, collections::BTreeSet};
+
+use regex_lite::Regex;
+use serde_json::{Number, Value};
+
+use super::{
+    format,
+    number::{compare, fits_double, whole},
+    wording,
+};
+
+/// In which way the value breaks a rule, or `None`: `is the text "ten"`, `has 201 characters`.
+pub(super) fn breach(schema: &Value, value: &Value) -> Option<String> {
+    breach_with(schema, value, &mut |pattern, text| compile(pattern).is_some_and(|regex| regex.is_match(text)))
+}
+
+/// As [`breach`], with the patterns that are compiled already. A pattern that does not compile matches nothing.
+pub(super) fn breach_with(
+    schema: &Value,
+    value: &Value,
+    matches: &mut dyn FnMut(&str, &str) -> bool,
+) -> Option<String> {
+    let is = || Some(format!("is {}", wording::given(value)));
+    if let Some(choices) = schema["enum"].as_array()
+        && !choices.iter().any(|choice| same(choice, value))
+    {
+        return is();
+    }
+    match (schema["type"].as_str(), value) {
+        (Some("integer"), Value::Number(number)) if number.is_f64() => whole_breach(number),
+        (Some("integer"), Value::Number(number)) if exceeds_type(schema, number) => {
+            Some(format!("is {number}, too large"))
+        }
+        (Some("integer" | "number"), Value::Number(number)) => is().filter(|_| !in_range(schema, number)),
+        (Some("string"), Value::String(text)) => text_breach(schema, text, matches),
+        (Some("array"), Value::Array(items)) => list_breach(schema, items),
+        (Some("boolean"), Value::Bool(_)) | (Some("object"), Value::Object(_)) => None,
+        _ => is(),
+    }
+}
+
+/// The pattern, if it is one.
+pub(super) fn compile(pattern: &str) -> Option<Regex> {
+    Regex::new(pattern).ok()
+}
+
+fn same(choice: &Value, value: &Value) -> bool {
+    match (choice, value) {
+        (Value::Number(choice), Value::Number(value)) => compare(choice, value) == Ordering::Equal,
+        _ => choice == value,
+    }
+}
+
+/// A float in the place of a whole number; those that are surely whole were made so by `normalise`.
+#[allow(clippy::unnecessary_wraps)] // one arm of a match of options
+fn whole_breach(number: &Number) -> Option<String> {
+    let too_large = number.as_f64().is_some_and(|float| float.fract() == 0.0) && whole(number).is_none();
+    Some(format!("is {number}{}", if too_large { ", too large to be exact" } else { "" }))
+}
+
+/// Whether it is above the largest `i64`, a bound that the rule in words leaves out.
+fn exceeds_type(schema: &Value, number: &Number) -> bool {
+    schema["maximum"].as_i64() == Some(i64::MAX) && !number.is_i64()
+}
+
+fn in_range(schema: &Value, number: &Number) -> bool {
+    let holds = |word: &str, test: fn(Ordering) -> bool| {
+        schema[word].as_number().is_none_or(|limit| test(compare(number, limit)))
+    };
+    holds("minimum", Ordering::is_ge)
+        && holds("maximum", Ordering::is_le)
+        && holds("exclusiveMinimum", Ordering::is_gt)
+        && holds("exclusiveMaximum", Ordering::is_lt)
+        && schema["multipleOf"].as_i64().is_none_or(|step| number.as_i128().is_some_and(|n| n % i128::from(step) == 0))
+        && (schema["type"] == "integer" || fits_double(number))
+}
+
+fn text_breach(schema: &Value, text: &str, matches: &mut dyn FnMut(&str, &str) -> bool) -> Option<String> {
+    let length = text.chars().count() as u64;
+    let fits =
+        |word: &str, test: fn(&u64, &u64) -> bool| schema[word].as_u64().is_none_or(|limit| test(&length, &limit));
+    if !fits("minLength", u64::ge) || !fits("maxLength", u64::le) {
+        return Some(if length == 0 { String::from("is empty") } else { format!("has {length}") });
+    }
+    let matched = schema["pattern"].as_str().is_none_or(|pattern| matches(pattern, text));
+    let kept =
+        schema["format"].as_str().is_none_or(|name| format::known(name).is_some_and(|known| (known.holds)(text)));
+    (!matched || !kept).then(|| format!("is {}", wording::given(&Value::from(text))))
+}
+
+fn list_breach(schema: &Value, items: &[Value]) -> Option<String> {
+    let length = items.len() as u64;
+    let fits =
+        |word: &str, test: fn(&u64, &u64) -> bool| schema[word].as_u64().is_none_or(|limit| test(&length, &limit));
+    if !fits("minItems", u64::ge) || !fits("maxItems", u64::le) {
+        return Some(if length == 0 { String::from("is empty") } else { format!("has {length}") });
+    }
+    let alike = || {
+        let mut seen = BTreeSet::new();
+        !items.iter().all(|item| seen.insert(item.to_string()))
+    };
+    (schema["uniqueItems"] == true && alike()).then(|| String::from("repeats one"))
+}
