@@ -116,7 +116,6 @@ fn the_database_is_served_with_the_lines_that_lead_to_it() {
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn an_unknown_tool_to_misbehave_is_bad_usage_and_the_tools_are_named() {
     let output = run(&["invoke", "--fault", "get=hang", "Cargo.toml"]);
     assert_eq!(output.status.code(), Some(2));
@@ -125,7 +124,6 @@ fn an_unknown_tool_to_misbehave_is_bad_usage_and_the_tools_are_named() {
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn each_invocation_has_one_line_and_a_function_error_ends_with_1() {
     let events = Events::new();
     let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
@@ -139,7 +137,6 @@ fn each_invocation_has_one_line_and_a_function_error_ends_with_1() {
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn the_same_refund_asked_for_twice_is_made_once() {
     let events = Events::new();
     let refund =
@@ -153,7 +150,6 @@ fn the_same_refund_asked_for_twice_is_made_once() {
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn a_process_that_is_killed_after_a_refund_leaves_the_refund_for_the_next_to_find() {
     let events = Events::new();
     let db = events.path("orders.db");
@@ -169,20 +165,21 @@ fn a_process_that_is_killed_after_a_refund_leaves_the_refund_for_the_next_to_fin
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn stdout_holds_answers_only_whatever_is_logged() {
     let events = Events::new();
     let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
-    for level in ["trace", "debug", "info", "nonsense"] {
+    for level in ["trace", "debug", "info", "warn,action_group=debug"] {
         let output = dev().env("RUST_LOG", level).arg("invoke").arg(&good).output().expect("it runs");
         assert_eq!(text(&output.stdout).lines().count(), 1, "{level}");
         assert_eq!(answers(&output)[0]["toolResult"]["status"], "success");
         assert!(!text(&output.stderr).contains('\x1b'), "colours without a terminal");
     }
+    let output = dev().env("RUST_LOG", "a=b=c").arg("invoke").arg(&good).output().expect("it runs");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(text(&output.stderr).contains("RUST_LOG"), "{}", text(&output.stderr));
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn answers_of_files_started_at_once_come_in_the_order_of_the_files() {
     let events = Events::new();
     let first = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
@@ -194,7 +191,6 @@ fn answers_of_files_started_at_once_come_in_the_order_of_the_files() {
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn an_event_is_read_from_stdin() {
     let mut child = dev()
         .args(["invoke", "-"])
@@ -210,7 +206,6 @@ fn an_event_is_read_from_stdin() {
 }
 
 #[test]
-#[ignore = "needs the toolbox, the doors and the pipeline"]
 fn each_door_has_one_json_document_of_definitions() {
     for door in ["converse", "agent-function", "agent-openapi", "gateway"] {
         let output = run(&["schema", door]);

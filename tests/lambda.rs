@@ -7,28 +7,35 @@ mod support;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{CountingProxy, Database, Event, Function, RuntimeApi, example};
+use support::{Backends, CountingProxy, Database, Event, Function, RuntimeApi, example};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
 
-const SETTINGS: [(&str, &str); 5] = [
-    ("IDEMPOTENCY_TABLE", "idempotency"),
-    ("ORDERS_TABLE", "orders"),
-    ("REFUNDS_TABLE", "refunds"),
-    ("CARRIER_URL", "http://127.0.0.1:1"),
-    ("MAIL_FROM", "shop@example.com"),
-];
+/// The real program with everything around it.
+struct World {
+    function: Function,
+    proxy: CountingProxy,
+    backends: Backends,
+    _database: Database,
+}
 
 /// The real program on a DynamoDB of its own, whose requests are counted.
-async fn function() -> (Function, CountingProxy, Database) {
+async fn world() -> World {
     let database = Database::start().await;
     let proxy = CountingProxy::start(&database.endpoint()).await;
-    let api = RuntimeApi::start().await;
-    let endpoint = proxy.endpoint();
-    let variables: Vec<_> = SETTINGS.into_iter().chain([("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str())]).collect();
-    let mut function = api.launch(PROGRAM, &variables);
+    let backends = Backends::start().await;
+    let settings = [
+        ("IDEMPOTENCY_TABLE", "idempotency"),
+        ("ORDERS_TABLE", "orders"),
+        ("REFUNDS_TABLE", "refunds"),
+        ("CARRIER_URL", backends.endpoint()),
+        ("MAIL_FROM", "shop@example.com"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", &proxy.endpoint()),
+        ("AWS_ENDPOINT_URL_SESV2", backends.endpoint()),
+    ];
+    let mut function = RuntimeApi::start().await.launch(PROGRAM, &settings);
     function.ready().await;
-    (function, proxy, database)
+    World { function, proxy, backends, _database: database }
 }
 
 /// The example whose tools misbehave.
@@ -51,14 +58,14 @@ async fn assert_alive(function: &mut Function) {
 
 #[tokio::test]
 async fn it_starts_and_asks_for_work() {
-    let (mut function, proxy, _database) = function().await;
+    let World { mut function, proxy, .. } = world().await;
     assert!(function.is_alive());
     assert!(proxy.take().is_empty(), "the start needs no table");
 }
 
 #[tokio::test]
 async fn a_call_is_answered_through_each_door() {
-    let (mut function, _proxy, _database) = function().await;
+    let World { mut function, .. } = world().await;
     let converse = function.invoke(Event::file("converse/get-order.json")).await.response();
     assert_eq!(converse["toolResult"]["status"], "success");
     assert_eq!(converse["toolResult"]["content"][0]["json"]["order_id"], "ORD-12345");
@@ -77,14 +84,14 @@ async fn a_call_is_answered_through_each_door() {
 
 #[tokio::test]
 async fn a_gateway_call_with_propagated_headers_is_answered() {
-    let (mut function, _proxy, _database) = function().await;
+    let World { mut function, .. } = world().await;
     let answer = function.invoke(Event::file("gateway/propagated-headers.json")).await.response();
     assert_eq!(answer["ok"], true);
 }
 
 #[tokio::test]
 async fn no_client_context_ends_the_process() {
-    let (mut function, _proxy, _database) = function().await;
+    let World { mut function, .. } = world().await;
     for context in [
         &br#"{"custom":{"bedrockAgentCorePropagatedHeaders":{"x-user":"u-1"}}}"#[..],
         br#"{"client":null,"custom":null,"env":null}"#,
@@ -99,7 +106,7 @@ async fn no_client_context_ends_the_process() {
 
 #[tokio::test]
 async fn bytes_that_are_no_json_are_an_error_of_the_invocation() {
-    let (mut function, _proxy, _database) = function().await;
+    let World { mut function, .. } = world().await;
     for payload in [&b""[..], b"{", b"\xff\xfe", b"{\"a\":1}}"] {
         let error = function.invoke(Event::raw(payload.to_vec())).await.error();
         assert_eq!(error["errorType"], "InvalidPayload");
@@ -156,14 +163,14 @@ async fn calls_beside_a_panic_and_a_hang_get_their_results() {
 
 #[tokio::test]
 async fn the_deadline_of_cargo_lambda_watch_leaves_time_for_a_call() {
-    let (mut function, _proxy, _database) = function().await;
+    let World { mut function, .. } = world().await;
     let event = Event::file("converse/get-order.json").deadline_header("600000");
     assert_eq!(function.invoke(event).await.response()["toolResult"]["status"], "success");
 }
 
 #[tokio::test]
 async fn a_deadline_that_has_just_passed_is_answered_and_nothing_is_done() {
-    let (mut function, proxy, _database) = function().await;
+    let World { mut function, proxy, .. } = world().await;
     let event = Event::file("converse/refund-order.json").time_left(Duration::ZERO);
     let answer = function.invoke(event).await.response();
     assert_eq!(answer["toolResult"]["status"], "error");
@@ -189,6 +196,46 @@ fn without_a_runtime_api_it_says_how_to_run_the_tools_here() {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("AWS_LAMBDA_RUNTIME_API") && text.contains("cargo run -- invoke"), "{text}");
+}
+
+/// `docs/performance.md` quotes these counts.
+#[tokio::test]
+async fn a_call_costs_the_requests_that_its_effect_says() {
+    let World { mut function, proxy, backends, .. } = world().await;
+    for (event, first, replay) in [
+        // The tool's own read, and nothing for the record.
+        ("converse/get-order.json", "GetItem:1", "GetItem:1"),
+        ("converse/refund-order.json", "TransactWriteItems:1", "TransactWriteItems:1"),
+        ("converse/create-shipping-label.json", "PutItem:1 UpdateItem:1", "PutItem:1"),
+        ("converse/send-email.json", "PutItem:1 UpdateItem:1", "PutItem:1"),
+    ] {
+        for expected in [first, replay] {
+            let answer = function.invoke(Event::file(event)).await.response();
+            assert_eq!(answer["toolResult"]["status"], "success", "{event}: {answer}");
+            let counts: Vec<_> = proxy.take().into_iter().map(|(name, count)| format!("{name}:{count}")).collect();
+            assert_eq!(counts.join(" "), expected, "{event}");
+        }
+    }
+    assert_eq!(backends.done(), 2, "one label and one mail");
+}
+
+#[tokio::test]
+async fn metric_lines_and_log_lines_of_the_real_program_are_json_and_hold_no_arguments() {
+    let World { mut function, .. } = world().await;
+    function.invoke(Event::file("converse/send-email.json")).await.response();
+    function.invoke(Event::file("converse/get-order.json")).await.response();
+    let output = function.output();
+    let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let metrics: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
+    assert_eq!(
+        metrics.iter().map(|line| line["Tool"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["send_email", "get_order"]
+    );
+    assert_eq!(lines.iter().filter(|line| line["message"] == "call").count(), 2);
+    for line in &lines {
+        assert!(line["timestamp"].is_string() && line["level"].is_string(), "{line}");
+    }
+    assert!(!output.contains("example.com") && !output.contains("ORD-12345"), "{output}");
 }
 
 /// The counter itself, so that a count of nothing means something.

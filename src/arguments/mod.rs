@@ -77,4 +77,3 @@ pub fn in_words(faults: &[Fault]) -> String {
     }
     lines.join("\n")
 }
-

@@ -3,16 +3,19 @@
 //! | part | stands for |
 //! | --- | --- |
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
+//! | [`Backends`] | the carrier's API and SES |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
 //! | [`Database`] | DynamoDB |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
 
+mod backends;
 mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
 mod runtime_api;
 
+pub use backends::Backends;
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
