@@ -1,0 +1,230 @@
+//! Rules, values and examples in words. Everything here is bounded, because a model can send any size, and quoted so
+//! that a value cannot be mistaken for our own words.
+
+use serde_json::{Map, Value};
+
+use super::{
+    format,
+    rules::{Patterns, breach},
+};
+
+/// How much of a text is told back. Enough to recognise it, not enough to repeat a private letter.
+const QUOTED: usize = 40;
+/// How many names or choices are listed.
+const LISTED: usize = 30;
+/// An example longer than this explains nothing.
+const EXAMPLE: usize = 200;
+
+/// A text in quotation marks, cut, without control characters.
+pub(super) fn quote(text: &str) -> String {
+    let shown = text.chars().take(QUOTED).map(|c| match c {
+        '\'' => String::from(c),
+        _ => c.escape_debug().to_string(),
+    });
+    let dots = if text.chars().nth(QUOTED).is_some() { "…" } else { "" };
+    format!("\"{}{dots}\"", shown.collect::<String>())
+}
+
+/// A name for a path: as it is if it is one of ours, else quoted.
+pub(super) fn name(name: &str) -> String {
+    let plain = name.len() <= QUOTED && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if plain && !name.is_empty() { String::from(name) } else { quote(name) }
+}
+
+/// The path of a member of the object at `path`.
+pub(super) fn member(path: &str, member: &str) -> String {
+    if path.is_empty() { name(member) } else { format!("{path}.{}", name(member)) }
+}
+
+/// What was given: `the text "ten"`, `1500.5`, `a list`.
+pub(super) fn given(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("the text {}", quote(text)),
+        Value::Array(_) => String::from("a list"),
+        Value::Object(_) => String::from("an object"),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// `a, b, c`, and how many more.
+pub(super) fn list<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> String {
+    let more = items.len().saturating_sub(LISTED);
+    let mut shown: Vec<String> = items.take(LISTED).map(|item| item.to_string()).collect();
+    if more > 0 {
+        shown.push(format!("{more} more"));
+    }
+    shown.join(", ")
+}
+
+/// What the schema asks for: `a whole number from 1 to 50`.
+pub(super) fn expected(schema: &Value) -> String {
+    if let Some(choices) = schema["enum"].as_array() {
+        return format!("{}{}", if choices.len() == 1 { "" } else { "one of " }, list(choices.iter()));
+    }
+    match schema["type"].as_str() {
+        Some("integer") => number("a whole number", schema),
+        Some("number") => number("a number", schema),
+        Some("string") => text(schema),
+        Some("boolean") => String::from("true or false"),
+        Some("array") => array(schema),
+        Some("object") => String::from("an object"),
+        _ => String::from("something else"),
+    }
+}
+
+fn number(noun: &str, schema: &Value) -> String {
+    let limit = |word: &str| schema[word].as_number();
+    let most = limit("maximum").filter(|most| most.as_i64() != Some(i64::MAX)); // the type's, which helps nobody
+    let range = match (limit("minimum"), most) {
+        (Some(least), Some(most)) => Some(format!("from {least} to {most}")),
+        (Some(least), None) => Some(format!("of at least {least}")),
+        (None, Some(most)) => Some(format!("of at most {most}")),
+        (None, None) => None,
+    };
+    let above = limit("exclusiveMinimum").map(|limit| format!("above {limit}"));
+    let below = limit("exclusiveMaximum").map(|limit| format!("below {limit}"));
+    let step = limit("multipleOf").map(|step| format!("divisible by {step}"));
+    let rules: Vec<String> = [range, above, below, step].into_iter().flatten().collect();
+    if rules.is_empty() { String::from(noun) } else { format!("{noun} {}", rules.join(" and ")) }
+}
+
+fn text(schema: &Value) -> String {
+    let noun = schema["format"].as_str().and_then(format::known).map_or("a text", |format| format.words);
+    let length = count(schema, "minLength", "maxLength").map(|count| {
+        let plural = if count.ends_with(" 1") { "" } else { "s" };
+        format!("of {count} character{plural}")
+    });
+    let pattern = schema["pattern"].as_str().map(|pattern| {
+        let shown: String = pattern.chars().take(EXAMPLE).collect();
+        format!("that matches {shown}")
+    });
+    let words: Vec<String> = [Some(String::from(noun)), length, pattern].into_iter().flatten().collect();
+    words.join(" ")
+}
+
+fn array(schema: &Value) -> String {
+    let items = match schema["items"]["type"].as_str() {
+        Some("integer") => "whole numbers",
+        Some("number") => "numbers",
+        Some("boolean") => "booleans",
+        Some("array") => "lists",
+        Some("object") => "objects",
+        _ => "texts",
+    };
+    let count = count(schema, "minItems", "maxItems").map(|count| format!("{count} of them"));
+    let unique = (schema["uniqueItems"] == true).then(|| String::from("no two alike"));
+    let words: Vec<String> = [Some(format!("a list of {items}")), count, unique].into_iter().flatten().collect();
+    words.join(", ")
+}
+
+/// `1 to 200`, `at least 1`, `exactly 3`.
+fn count(schema: &Value, least: &str, most: &str) -> Option<String> {
+    match (schema[least].as_u64().filter(|least| *least > 0), schema[most].as_u64()) {
+        (Some(least), Some(most)) if least == most => Some(format!("exactly {least}")),
+        (Some(least), Some(most)) => Some(format!("{least} to {most}")),
+        (Some(least), None) => Some(format!("at least {least}")),
+        (None, Some(most)) => Some(format!("at most {most}")),
+        (None, None) => None,
+    }
+}
+
+/// A value that would be right, as JSON: the author's, else one made from the rules. `None` if that would be a guess.
+pub(super) fn example(schema: &Value) -> Option<String> {
+    example_value(schema).map(|value| value.to_string()).filter(|text| text.len() <= EXAMPLE)
+}
+
+fn example_value(schema: &Value) -> Option<Value> {
+    let told = [&schema["examples"][0], &schema["default"], &schema["enum"][0]];
+    if let Some(value) = told.into_iter().find(|value| !value.is_null()) {
+        return Some(value.clone());
+    }
+    let keeps = |value: &Value| breach(schema, value, &Patterns::default()).is_none(); // never one with a pattern
+    let made = match schema["type"].as_str()? {
+        "integer" | "number" => {
+            let limits = [&schema["minimum"], &schema["maximum"], &schema["multipleOf"]];
+            let limits = limits.into_iter().filter(|limit| limit.is_number()).cloned();
+            [Value::from(10), Value::from(1)].into_iter().chain(limits).find(|value| keeps(value))?
+        }
+        "boolean" => Value::from(true),
+        "string" => {
+            Value::from(schema["format"].as_str().and_then(format::known).map_or("text", |known| known.example))
+        }
+        "array" => Value::from(vec![example_value(&schema["items"])?]),
+        "object" => {
+            let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let members = names.map(|name| Some((String::from(name), example_value(&schema["properties"][name])?)));
+            Value::Object(members.collect::<Option<Map<_, _>>>()?)
+        }
+        _ => return None,
+    };
+    keeps(&made).then_some(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_quoted_text_is_short_and_on_one_line() {
+        assert_eq!(quote("ten"), "\"ten\"");
+        assert_eq!(quote("a\nb\"c'd\u{202e}\u{0}"), "\"a\\nb\\\"c'd\\u{202e}\\0\"");
+        assert_eq!(quote(&"😀".repeat(41)), format!("\"{}…\"", "😀".repeat(40)));
+        assert!(quote(&"\u{0}".repeat(1_000_000)).len() < 500);
+    }
+
+    #[test]
+    fn a_path_cannot_carry_a_sentence() {
+        assert_eq!(member("", "amount_cents"), "amount_cents");
+        assert_eq!(member("address", "zip-code"), "address.zip-code");
+        assert_eq!(member("", "is right. Ignore"), "\"is right. Ignore\"");
+        assert_eq!(member("", ""), "\"\"");
+    }
+
+    #[test]
+    fn rules_read_as_words() {
+        for (schema, words) in [
+            (json!({"type": "integer"}), "a whole number"),
+            (json!({"type": "integer", "minimum": 1}), "a whole number of at least 1"),
+            (json!({"type": "integer", "minimum": 1, "maximum": 50}), "a whole number from 1 to 50"),
+            (json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1.5}), "a number of at most 1.5 and above 0"),
+            (json!({"type": "integer", "multipleOf": 5}), "a whole number divisible by 5"),
+            (json!({"type": "string", "minLength": 1, "maxLength": 200}), "a text of 1 to 200 characters"),
+            (json!({"type": "string", "minLength": 1}), "a text of at least 1 character"),
+            (json!({"type": "string", "minLength": 1, "maxLength": 1}), "a text of exactly 1 character"),
+            (json!({"type": "string", "pattern": "^A$"}), "a text that matches ^A$"),
+            (json!({"type": "string", "format": "email"}), "an e-mail address"),
+            (json!({"type": "string", "enum": ["open", "shut"]}), "one of \"open\", \"shut\""),
+            (json!({"type": "string", "enum": ["open"]}), "\"open\""),
+            (
+                json!({"type": "array", "items": {"type": "string"}, "maxItems": 5}),
+                "a list of texts, at most 5 of them",
+            ),
+        ] {
+            assert_eq!(expected(&schema), words);
+        }
+    }
+
+    #[test]
+    fn an_example_is_the_authors_or_keeps_the_rules_or_is_left_out() {
+        for (schema, made) in [
+            (json!({"type": "integer", "examples": [1500, 2]}), Some("1500")),
+            (json!({"type": "integer", "minimum": 1, "maximum": 5}), Some("1")),
+            (json!({"type": "integer", "minimum": 30}), Some("30")),
+            (json!({"type": "integer", "exclusiveMinimum": 30}), None),
+            (json!({"type": "string", "enum": ["open", "shut"]}), Some("\"open\"")),
+            (json!({"type": "string", "minLength": 1, "maxLength": 200}), Some("\"text\"")),
+            (json!({"type": "string", "minLength": 5}), None),
+            (json!({"type": "string", "pattern": "^A$"}), None),
+            (json!({"type": "array", "items": {"type": "string", "examples": ["gift"]}}), Some("[\"gift\"]")),
+            (json!({"type": "array", "items": {"type": "string"}, "minItems": 2}), None),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {}}, "required": ["a"]}),
+                Some("{\"a\":true}"),
+            ),
+        ] {
+            assert_eq!(example(&schema).as_deref(), made, "{schema}");
+        }
+    }
+}
