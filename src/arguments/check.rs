@@ -2,12 +2,15 @@
 //!
 //! The walk is along the schema, so its depth is that of the Rust type, whatever was sent.
 
-use std::{collections::BTreeMap, fmt, sync::OnceLock};
+use std::{fmt, sync::OnceLock};
 
-use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use super::{Fault, number, rules, wording};
+use super::{
+    Fault, number,
+    rules::{self, Patterns},
+    wording,
+};
 
 /// The check stops after so many faults: an answer tells fewer, and a hostile list may hold millions.
 pub(super) const MOST: usize = 200;
@@ -15,7 +18,7 @@ pub(super) const MOST: usize = 200;
 /// The check of one tool's arguments.
 pub struct Checker {
     schema: Value,
-    patterns: OnceLock<BTreeMap<String, Regex>>,
+    patterns: OnceLock<Patterns>,
 }
 
 impl fmt::Debug for Checker {
@@ -46,11 +49,7 @@ impl Checker {
             let rule = format!("The arguments must be a JSON object, but are {}", wording::given(arguments));
             return vec![Fault { path: String::new(), rule, example: None }];
         }
-        let patterns = self.patterns.get_or_init(|| {
-            let mut patterns = BTreeMap::new();
-            collect_patterns(&self.schema, &mut patterns);
-            patterns
-        });
+        let patterns = self.patterns.get_or_init(|| Patterns::of(&self.schema));
         let mut walk = Walk { patterns, faults: Vec::new() };
         walk.visit("", &self.schema, arguments);
         walk.faults
@@ -59,28 +58,9 @@ impl Checker {
 
 /// Whether a value keeps a schema that is not the whole of a tool's: an example, a default.
 pub(super) fn keeps(schema: &Value, value: &Value) -> bool {
-    let mut patterns = BTreeMap::new();
-    collect_patterns(schema, &mut patterns);
-    let mut walk = Walk { patterns: &patterns, faults: Vec::new() };
+    let mut walk = Walk { patterns: &Patterns::of(schema), faults: Vec::new() };
     walk.visit("value", schema, value);
     walk.faults.is_empty()
-}
-
-fn collect_patterns(schema: &Value, patterns: &mut BTreeMap<String, Regex>) {
-    if let Some(pattern) = schema["pattern"].as_str()
-        && let Some(regex) = rules::compile(pattern)
-    {
-        patterns.insert(String::from(pattern), regex);
-    }
-    for inner in inner_schemas(schema) {
-        collect_patterns(inner, patterns);
-    }
-}
-
-/// The schemas directly inside of this one.
-pub(super) fn inner_schemas(schema: &Value) -> impl Iterator<Item = &Value> {
-    let members = schema["properties"].as_object().into_iter().flat_map(Map::values);
-    members.chain([&schema["items"], &schema["additionalProperties"]]).filter(|inner| inner.is_object())
 }
 
 fn normalise(schema: &Value, value: &mut Value) {
@@ -107,15 +87,13 @@ fn requires(schema: &Value, name: &str) -> bool {
 }
 
 struct Walk<'a> {
-    patterns: &'a BTreeMap<String, Regex>,
+    patterns: &'a Patterns,
     faults: Vec<Fault>,
 }
 
 impl Walk<'_> {
     fn visit(&mut self, path: &str, schema: &Value, value: &Value) {
-        let mut matches =
-            |pattern: &str, text: &str| self.patterns.get(pattern).is_some_and(|regex| regex.is_match(text));
-        if let Some(breach) = rules::breach_with(schema, value, &mut matches) {
+        if let Some(breach) = rules::breach(schema, value, self.patterns) {
             self.report(path, format!("must be {}, but {breach}", wording::expected(schema)), wording::example(schema));
         }
         match value {
@@ -174,16 +152,13 @@ fn unknown_name(path: &str, schema: &Value, given: &Map<String, Value>, name: &s
     let owner = if path.is_empty() { String::from("an argument of this tool") } else { format!("a field of {path}") };
     let known: Vec<&String> = schema["properties"].as_object().into_iter().flat_map(Map::keys).collect();
     let meant = known.iter().find(|known| !given.contains_key(**known) && resembles(name, known));
-    let mut rule = format!("is not {owner}");
-    if first && known.is_empty() {
-        rule.push_str(", which takes none");
-    } else if first {
-        rule.push_str(&format!(", which has {}", wording::list(known.iter())));
-    }
-    if let Some(meant) = meant {
-        rule.push_str(&format!("; use {meant}"));
-    }
-    rule
+    let names = match (first, known.is_empty()) {
+        (true, true) => String::from(", which takes none"),
+        (true, false) => format!(", which has {}", wording::list(known.iter())),
+        (false, _) => String::new(),
+    };
+    let hint = meant.map(|meant| format!("; use {meant}")).unwrap_or_default();
+    format!("is not {owner}{names}{hint}")
 }
 
 /// Whether a name is another spelling or a part of a known one: `orderId` or `order` for `order_id`.

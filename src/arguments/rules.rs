@@ -1,9 +1,12 @@
 //! One value against the rules of its own schema: its type and its bounds, not what is inside of it.
 
-use std::{cmp::Ordering, collections::BTreeSet};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use regex_lite::Regex;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use super::{
     format,
@@ -11,17 +14,47 @@ use super::{
     wording,
 };
 
-/// In which way the value breaks a rule, or `None`: `is the text "ten"`, `has 201 characters`.
-pub(super) fn breach(schema: &Value, value: &Value) -> Option<String> {
-    breach_with(schema, value, &mut |pattern, text| compile(pattern).is_some_and(|regex| regex.is_match(text)))
+const INEXACT: &str = "too large to be exact";
+
+/// The patterns of a schema, compiled.
+#[derive(Default)]
+pub(super) struct Patterns(BTreeMap<String, Regex>);
+
+impl Patterns {
+    /// Compiles those of the schema and of all inside of it.
+    pub(super) fn of(schema: &Value) -> Self {
+        let mut patterns = Self::default();
+        patterns.collect(schema);
+        patterns
+    }
+
+    fn collect(&mut self, schema: &Value) {
+        let pattern = schema["pattern"].as_str();
+        self.0.extend(pattern.and_then(|pattern| Some((String::from(pattern), compile(pattern)?))));
+        for inner in inner_schemas(schema) {
+            self.collect(inner);
+        }
+    }
+
+    /// Whether the text matches; one that is not known, or no pattern, matches nothing.
+    fn hold(&self, pattern: &str, text: &str) -> bool {
+        self.0.get(pattern).is_some_and(|regex| regex.is_match(text))
+    }
 }
 
-/// As [`breach`], with the patterns that are compiled already. A pattern that does not compile matches nothing.
-pub(super) fn breach_with(
-    schema: &Value,
-    value: &Value,
-    matches: &mut dyn FnMut(&str, &str) -> bool,
-) -> Option<String> {
+/// The pattern, if it is one.
+pub(super) fn compile(pattern: &str) -> Option<Regex> {
+    Regex::new(pattern).ok()
+}
+
+/// The schemas directly inside of this one.
+fn inner_schemas(schema: &Value) -> impl Iterator<Item = &Value> {
+    let members = schema["properties"].as_object().into_iter().flat_map(Map::values);
+    members.chain([&schema["items"], &schema["additionalProperties"]]).filter(|inner| inner.is_object())
+}
+
+/// In which way the value breaks a rule, or `None`: `is the text "ten"`, `has 201`.
+pub(super) fn breach(schema: &Value, value: &Value, patterns: &Patterns) -> Option<String> {
     let is = || Some(format!("is {}", wording::given(value)));
     if let Some(choices) = schema["enum"].as_array()
         && !choices.iter().any(|choice| same(choice, value))
@@ -33,17 +66,13 @@ pub(super) fn breach_with(
         (Some("integer"), Value::Number(number)) if exceeds_type(schema, number) => {
             Some(format!("is {number}, too large"))
         }
+        (Some("number"), Value::Number(number)) if !fits_double(number) => Some(format!("is {number}, {INEXACT}")),
         (Some("integer" | "number"), Value::Number(number)) => is().filter(|_| !in_range(schema, number)),
-        (Some("string"), Value::String(text)) => text_breach(schema, text, matches),
+        (Some("string"), Value::String(text)) => text_breach(schema, text, patterns),
         (Some("array"), Value::Array(items)) => list_breach(schema, items),
         (Some("boolean"), Value::Bool(_)) | (Some("object"), Value::Object(_)) => None,
         _ => is(),
     }
-}
-
-/// The pattern, if it is one.
-pub(super) fn compile(pattern: &str) -> Option<Regex> {
-    Regex::new(pattern).ok()
 }
 
 fn same(choice: &Value, value: &Value) -> bool {
@@ -57,7 +86,7 @@ fn same(choice: &Value, value: &Value) -> bool {
 #[allow(clippy::unnecessary_wraps)] // one arm of a match of options
 fn whole_breach(number: &Number) -> Option<String> {
     let too_large = number.as_f64().is_some_and(|float| float.fract() == 0.0) && whole(number).is_none();
-    Some(format!("is {number}{}", if too_large { ", too large to be exact" } else { "" }))
+    Some(if too_large { format!("is {number}, {INEXACT}") } else { format!("is {number}") })
 }
 
 /// Whether it is above the largest `i64`, a bound that the rule in words leaves out.
@@ -73,21 +102,23 @@ fn in_range(schema: &Value, number: &Number) -> bool {
         && holds("maximum", Ordering::is_le)
         && holds("exclusiveMinimum", Ordering::is_gt)
         && holds("exclusiveMaximum", Ordering::is_lt)
-        && schema["multipleOf"].as_i64().is_none_or(|step| number.as_i128().is_some_and(|n| n % i128::from(step) == 0))
-        && (schema["type"] == "integer" || fits_double(number))
+        && schema["multipleOf"].as_i64().is_none_or(|step| {
+            let rest = number.as_i128().and_then(|number| number.checked_rem(i128::from(step)));
+            rest == Some(0)
+        })
 }
 
-fn text_breach(schema: &Value, text: &str, matches: &mut dyn FnMut(&str, &str) -> bool) -> Option<String> {
+fn text_breach(schema: &Value, text: &str, patterns: &Patterns) -> Option<String> {
     let length = text.chars().count() as u64;
     let fits =
         |word: &str, test: fn(&u64, &u64) -> bool| schema[word].as_u64().is_none_or(|limit| test(&length, &limit));
     if !fits("minLength", u64::ge) || !fits("maxLength", u64::le) {
         return Some(if length == 0 { String::from("is empty") } else { format!("has {length}") });
     }
-    let matched = schema["pattern"].as_str().is_none_or(|pattern| matches(pattern, text));
+    let holds = schema["pattern"].as_str().is_none_or(|pattern| patterns.hold(pattern, text));
     let kept =
         schema["format"].as_str().is_none_or(|name| format::known(name).is_some_and(|known| (known.holds)(text)));
-    (!matched || !kept).then(|| format!("is {}", wording::given(&Value::from(text))))
+    (!holds || !kept).then(|| format!("is {}", wording::given(&Value::from(text))))
 }
 
 fn list_breach(schema: &Value, items: &[Value]) -> Option<String> {

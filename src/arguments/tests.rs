@@ -305,6 +305,33 @@ fn no_number_is_taken_for_another() {
         let told = told(bad.clone()).unwrap_or_default();
         assert!(told.starts_with("amount_cents must be a whole number") && told.contains(words), "{bad}: {told}");
     }
+    let ratio = Checker::new(&json!({"type": "object", "properties": {"ratio": {"type": "number"}}}));
+    assert_eq!(ratio.check(&json!({"ratio": 3})), []);
+    assert_eq!(
+        in_words(&ratio.check(&json!({"ratio": 9_007_199_254_740_993_i64}))),
+        "ratio must be a number, but is 9007199254740993, too large to be exact; for example 10."
+    );
+}
+
+#[test]
+fn every_rule_of_the_dialect_is_checked() {
+    for (schema, good, bad) in [
+        (json!({"type": "integer", "multipleOf": 5}), json!(-10), json!(11)),
+        (json!({"type": "integer", "enum": [1, 3]}), json!(3), json!(2)),
+        (json!({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}), json!(0.5), json!(1)),
+        (json!({"type": "number", "minimum": 0.5}), json!(0.5), json!(0.4)),
+        (json!({"type": "string", "minLength": 2, "maxLength": 2}), json!("éé"), json!("é")),
+        (json!({"type": "string", "format": "date"}), json!("2026-01-31"), json!("2026-02-31")),
+        (json!({"type": "array", "items": {"type": "string"}, "minItems": 1}), json!(["a"]), json!([])),
+        (json!({"type": "array", "items": {"type": "string"}, "maxItems": 1}), json!([]), json!(["a", "b"])),
+        (json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true}), json!([1, 2]), json!([1, 2, 1])),
+        (json!({"type": "boolean"}), json!(false), json!("false")),
+        (json!({"type": "object", "additionalProperties": {"type": "boolean"}}), json!({"a": true}), json!({"a": 1})),
+    ] {
+        let checker = Checker::new(&json!({"type": "object", "properties": {"a": schema}}));
+        assert_eq!(checker.check(&json!({"a": good})), [], "{schema}");
+        assert_eq!(checker.check(&json!({"a": bad})).len(), 1, "{schema}");
+    }
 }
 
 #[test]
@@ -421,7 +448,7 @@ fn types_that_no_door_can_describe_are_refused() {
     #[allow(dead_code)]
     struct Either {
         /// One or the other.
-        either: Result<String, u8>,
+        this_or_that: Result<String, u8>,
         /// Two things.
         pair: (String, u8),
         /// Anything.
@@ -435,7 +462,7 @@ fn types_that_no_door_can_describe_are_refused() {
     }
     for (faults, count, words) in [
         (schema_faults(&schema_of::<Tree>().1), 1, "contains itself"),
-        (schema_faults(&schema_of::<Either>().1), 3, "The argument either has no single type"),
+        (schema_faults(&schema_of::<Either>().1), 3, "The argument this_or_that has no single type"),
         (schema_faults(&schema_of::<Open>().1), 1, "does not name"),
     ] {
         assert!(faults.iter().any(|fault| fault.contains(words)), "{words}: {faults:#?}");

@@ -3,7 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{format, rules};
+use super::{
+    format,
+    rules::{Patterns, breach},
+};
 
 /// How much of a text is told back. Enough to recognise it, not enough to repeat a private letter.
 const QUOTED: usize = 40;
@@ -56,8 +59,7 @@ pub(super) fn list<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> Stri
 /// What the schema asks for: `a whole number from 1 to 50`.
 pub(super) fn expected(schema: &Value) -> String {
     if let Some(choices) = schema["enum"].as_array() {
-        let choices = choices.iter().map(|choice| choice.as_str().map_or_else(|| choice.to_string(), quote));
-        return format!("{}{}", if choices.len() == 1 { "" } else { "one of " }, list(choices));
+        return format!("{}{}", if choices.len() == 1 { "" } else { "one of " }, list(choices.iter()));
     }
     match schema["type"].as_str() {
         Some("integer") => number("a whole number", schema),
@@ -87,16 +89,17 @@ fn number(noun: &str, schema: &Value) -> String {
 }
 
 fn text(schema: &Value) -> String {
-    let format = schema["format"].as_str().and_then(format::known);
-    let mut words = String::from(format.map_or("a text", |format| format.words));
-    if let Some(count) = count(schema, "minLength", "maxLength") {
+    let noun = schema["format"].as_str().and_then(format::known).map_or("a text", |format| format.words);
+    let length = count(schema, "minLength", "maxLength").map(|count| {
         let plural = if count.ends_with(" 1") { "" } else { "s" };
-        words.push_str(&format!(" of {count} character{plural}"));
-    }
-    if let Some(pattern) = schema["pattern"].as_str() {
-        words.push_str(&format!(" that matches {}", pattern.chars().take(EXAMPLE).collect::<String>()));
-    }
-    words
+        format!("of {count} character{plural}")
+    });
+    let pattern = schema["pattern"].as_str().map(|pattern| {
+        let shown: String = pattern.chars().take(EXAMPLE).collect();
+        format!("that matches {shown}")
+    });
+    let words: Vec<String> = [Some(String::from(noun)), length, pattern].into_iter().flatten().collect();
+    words.join(" ")
 }
 
 fn array(schema: &Value) -> String {
@@ -108,14 +111,10 @@ fn array(schema: &Value) -> String {
         Some("object") => "objects",
         _ => "texts",
     };
-    let mut words = format!("a list of {items}");
-    if let Some(count) = count(schema, "minItems", "maxItems") {
-        words.push_str(&format!(", {count} of them"));
-    }
-    if schema["uniqueItems"] == true {
-        words.push_str(", no two alike");
-    }
-    words
+    let count = count(schema, "minItems", "maxItems").map(|count| format!("{count} of them"));
+    let unique = (schema["uniqueItems"] == true).then(|| String::from("no two alike"));
+    let words: Vec<String> = [Some(format!("a list of {items}")), count, unique].into_iter().flatten().collect();
+    words.join(", ")
 }
 
 /// `1 to 200`, `at least 1`, `exactly 3`.
@@ -139,14 +138,12 @@ fn example_value(schema: &Value) -> Option<Value> {
     if let Some(value) = told.into_iter().find(|value| !value.is_null()) {
         return Some(value.clone());
     }
+    let keeps = |value: &Value| breach(schema, value, &Patterns::default()).is_none(); // never one with a pattern
     let made = match schema["type"].as_str()? {
         "integer" | "number" => {
             let limits = [&schema["minimum"], &schema["maximum"], &schema["multipleOf"]];
             let limits = limits.into_iter().filter(|limit| limit.is_number()).cloned();
-            [Value::from(10), Value::from(1)]
-                .into_iter()
-                .chain(limits)
-                .find(|value| rules::breach(schema, value).is_none())?
+            [Value::from(10), Value::from(1)].into_iter().chain(limits).find(|value| keeps(value))?
         }
         "boolean" => Value::from(true),
         "string" => {
@@ -160,7 +157,7 @@ fn example_value(schema: &Value) -> Option<Value> {
         }
         _ => return None,
     };
-    rules::breach(schema, &made).is_none().then_some(made)
+    keeps(&made).then_some(made)
 }
 
 #[cfg(test)]

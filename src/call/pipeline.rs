@@ -193,9 +193,9 @@ impl Run<'_> {
 /// Checks the arguments against the schema that the model was told, all faults at once.
 fn validate(entry: &Entry, call: &Call) -> Result<Value, Failure> {
     let arguments = entry.checker().normalise(call.arguments.values.clone());
+    // What could not be read comes first: of two faults with one path the first is told.
     let mut faults = call.arguments.faults.clone();
-    let known: Vec<String> = faults.iter().map(|fault| fault.path.clone()).collect();
-    faults.extend(entry.checker().check(&arguments).into_iter().filter(|fault| !known.contains(&fault.path)));
+    faults.extend(entry.checker().check(&arguments));
     if faults.is_empty() { Ok(arguments) } else { Err(invalid(entry.definition(), &faults)) }
 }
 
