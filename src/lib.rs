@@ -17,9 +17,12 @@
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`handler`] | one invocation, from bytes to answer |
+//! | `dev` | the local program's parts, without which the Lambda binary is built |
 
 pub mod arguments;
 pub mod call;
+#[cfg(feature = "dev")]
+pub mod dev;
 pub mod door;
 pub mod handler;
 pub mod outcome;
