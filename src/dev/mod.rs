@@ -17,6 +17,7 @@
 //! | `faulty` | a tool that misbehaves |
 //! | `commits` | an HTTP client that sees the commits of atomic effects, and misbehaves after them |
 //! | `effects` | the side effects that were really made |
+//! | [`template`] | the tool schemas in `template.yaml` |
 //! | `account` | what stderr tells about each call |
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
@@ -42,6 +43,7 @@ mod schema;
 mod seed;
 mod serve;
 mod stage;
+pub mod template;
 
 pub use self::database::{Embedded, sdk_config};
 

@@ -1,0 +1,147 @@
+//! `template.yaml`, the README and the code say the same.
+#![cfg(feature = "dev")]
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use action_group::{
+    dev::{
+        self,
+        template::{Definitions, regenerate},
+    },
+    settings::{Env, Settings},
+};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The names of the mapping below `heading`, with the values that stand beside them.
+fn mapping(template: &str, heading: &str) -> Vec<(String, String)> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut lines = template.lines().skip_while(|line| line.trim() != heading);
+    let heading = lines.next().unwrap_or_else(|| panic!("template.yaml has no `{heading}`"));
+    lines
+        .take_while(|line| line.trim().is_empty() || indent(line) > indent(heading))
+        .filter(|line| indent(line) == indent(heading) + 2)
+        .filter_map(|line| line.trim().split_once(':'))
+        .map(|(name, value)| (name.to_owned(), value.split(" #").next().unwrap_or_default().trim().to_owned()))
+        .collect()
+}
+
+#[test]
+fn the_tool_schemas_in_the_template_are_those_of_the_code() {
+    let template = read("template.yaml");
+    let wanted = regenerate(&template, &definitions()).expect("blocks that are named and closed");
+    if std::env::var_os("UPDATE_TEMPLATE").is_some() {
+        fs::write(file("template.yaml"), wanted).expect("template.yaml can be written");
+        return;
+    }
+    let differs = template.lines().zip(wanted.lines()).position(|(is, should)| is != should);
+    assert!(
+        template == wanted,
+        "template.yaml differs from the tools, first in line {}. Mend it with: UPDATE_TEMPLATE=1 cargo test --test template",
+        differs.map_or(template.lines().count(), |index| index + 1)
+    );
+}
+
+#[test]
+fn the_template_has_every_generated_block() {
+    let template = read("template.yaml");
+    for block in ["agent functions", "agent alias", "gateway tools"] {
+        assert!(template.contains(&format!("# BEGIN generated: {block}\n")), "{block}");
+    }
+}
+
+#[test]
+fn every_variable_of_the_template_is_in_the_readme() {
+    let template = read("template.yaml");
+    let set: BTreeSet<_> = mapping(&template, "Variables:").into_iter().map(|(name, _)| name).collect();
+    assert!(set.contains("IDEMPOTENCY_TABLE"), "{set:?}");
+    let readme = read("README.md");
+    let mut told: BTreeSet<_> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, _)| name.to_owned())
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
+        .collect();
+    told.retain(|name| !is_set_otherwise(name));
+    assert_eq!(set, told);
+}
+
+#[test]
+fn every_parameter_of_the_template_is_in_the_readme() {
+    let template = read("template.yaml");
+    let readme = read("README.md");
+    let deploy = readme.split("\n## ").find(|section| section.starts_with("Deploy\n")).expect("a section Deploy");
+    let parameters = mapping(&template, "Parameters:");
+    assert!(parameters.len() > 10, "{parameters:?}");
+    for (name, _) in parameters {
+        assert!(deploy.contains(&format!("`{name}`")), "{name} is not explained");
+    }
+}
+
+fn definitions() -> Definitions {
+    let mut env = Env::from_lookup(|name| Some(example(name).into()));
+    let tools = action_group::tools::Settings::read(&mut env);
+    let sdk = dev::sdk_config("http://127.0.0.1:9", dev::database::http_client());
+    let backends = action_group::tools::Backends::new(&tools, &sdk);
+    Definitions::of(&action_group::tools::toolbox(backends).expect("tools without faults"))
+}
+
+/// A good value of a setting that has no default.
+fn example(name: &str) -> String {
+    let value = match name {
+        "CARRIER_URL" => "https://carrier.example.com",
+        "MAIL_FROM" => "shop@example.com",
+        _ => "a-table",
+    };
+    value.to_owned()
+}
+
+/// Reads all settings from these variables, as the function does at start.
+fn start(variables: Vec<(String, String)>) -> Env {
+    let mut env = Env::of(variables);
+    Settings::read(&mut env);
+    action_group::tools::Settings::read(&mut env);
+    env
+}
+
+#[test]
+fn the_template_sets_every_setting_to_a_valid_value() {
+    let template = read("template.yaml");
+    let parameter = |name: &str| {
+        let default = mapping(&template, &format!("{name}:")).into_iter().find(|(key, _)| key == "Default");
+        default.map_or_else(|| example("a table"), |(_, value)| value)
+    };
+    let variables: Vec<_> = mapping(&template, "Variables:")
+        .into_iter()
+        .map(|(name, value)| {
+            let value = value.strip_prefix("!Ref ").map_or_else(|| value.clone(), parameter);
+            (name, value.trim_matches('"').to_owned())
+        })
+        .collect();
+    let set: BTreeSet<_> = variables.iter().map(|(name, _)| name.clone()).collect();
+    let env = start(variables);
+    let known: BTreeSet<_> = env.names().map(str::to_owned).filter(|name| !is_set_otherwise(name)).collect();
+    assert_eq!(set, known);
+    env.finish().expect("valid settings");
+}
+
+/// Lambda sets its own; the log level is `LoggingConfig.ApplicationLogLevel`.
+fn is_set_otherwise(name: &str) -> bool {
+    name.starts_with("AWS_") || name == "RUST_LOG"
+}
+
+#[test]
+fn the_local_settings_start_the_function() {
+    let variables = read("infra/local.env")
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    start(variables).finish().expect("valid settings");
+}
