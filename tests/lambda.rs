@@ -58,14 +58,16 @@ async fn assert_alive(function: &mut Function) {
 
 #[tokio::test]
 async fn it_starts_and_asks_for_work() {
-    let World { mut function, proxy, .. } = world().await;
+    let world = world().await;
+    let World { mut function, proxy, .. } = world; // the rest lives on in `world`
     assert!(function.is_alive());
     assert!(proxy.take().is_empty(), "the start needs no table");
 }
 
 #[tokio::test]
 async fn a_call_is_answered_through_each_door() {
-    let World { mut function, .. } = world().await;
+    let world = world().await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
     let converse = function.invoke(Event::file("converse/get-order.json")).await.response();
     assert_eq!(converse["toolResult"]["status"], "success");
     assert_eq!(converse["toolResult"]["content"][0]["json"]["order_id"], "ORD-12345");
@@ -84,14 +86,16 @@ async fn a_call_is_answered_through_each_door() {
 
 #[tokio::test]
 async fn a_gateway_call_with_propagated_headers_is_answered() {
-    let World { mut function, .. } = world().await;
+    let world = world().await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
     let answer = function.invoke(Event::file("gateway/propagated-headers.json")).await.response();
     assert_eq!(answer["ok"], true);
 }
 
 #[tokio::test]
 async fn no_client_context_ends_the_process() {
-    let World { mut function, .. } = world().await;
+    let world = world().await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
     for context in [
         &br#"{"custom":{"bedrockAgentCorePropagatedHeaders":{"x-user":"u-1"}}}"#[..],
         br#"{"client":null,"custom":null,"env":null}"#,
@@ -106,7 +110,8 @@ async fn no_client_context_ends_the_process() {
 
 #[tokio::test]
 async fn bytes_that_are_no_json_are_an_error_of_the_invocation() {
-    let World { mut function, .. } = world().await;
+    let world = world().await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
     for payload in [&b""[..], b"{", b"\xff\xfe", b"{\"a\":1}}"] {
         let error = function.invoke(Event::raw(payload.to_vec())).await.error();
         assert_eq!(error["errorType"], "InvalidPayload");
@@ -163,14 +168,16 @@ async fn calls_beside_a_panic_and_a_hang_get_their_results() {
 
 #[tokio::test]
 async fn the_deadline_of_cargo_lambda_watch_leaves_time_for_a_call() {
-    let World { mut function, .. } = world().await;
+    let world = world().await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
     let event = Event::file("converse/get-order.json").deadline_header("600000");
     assert_eq!(function.invoke(event).await.response()["toolResult"]["status"], "success");
 }
 
 #[tokio::test]
 async fn a_deadline_that_has_just_passed_is_answered_and_nothing_is_done() {
-    let World { mut function, proxy, .. } = world().await;
+    let world = world().await;
+    let World { mut function, proxy, .. } = world; // the rest lives on in `world`
     let event = Event::file("converse/refund-order.json").time_left(Duration::ZERO);
     let answer = function.invoke(event).await.response();
     assert_eq!(answer["toolResult"]["status"], "error");
@@ -201,7 +208,8 @@ fn without_a_runtime_api_it_says_how_to_run_the_tools_here() {
 /// `docs/performance.md` quotes these counts.
 #[tokio::test]
 async fn a_call_costs_the_requests_that_its_effect_says() {
-    let World { mut function, proxy, backends, .. } = world().await;
+    let world = world().await;
+    let World { mut function, proxy, backends, .. } = world; // the rest lives on in `world`
     for (event, first, replay) in [
         // The tool's own read, and nothing for the record.
         ("converse/get-order.json", "GetItem:1", "GetItem:1"),
@@ -221,7 +229,8 @@ async fn a_call_costs_the_requests_that_its_effect_says() {
 
 #[tokio::test]
 async fn metric_lines_and_log_lines_of_the_real_program_are_json_and_hold_no_arguments() {
-    let World { mut function, .. } = world().await;
+    let world = world().await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
     function.invoke(Event::file("converse/send-email.json")).await.response();
     function.invoke(Event::file("converse/get-order.json")).await.response();
     let output = function.output();
