@@ -338,7 +338,9 @@ impl Rivals {
         Claim {
             owner: owner.into(),
             effect: Effect::Keyed,
-            lease_until: action_group::clock::Timestamp::from_millis(now.as_millis() - ago.as_millis() as u64),
+            lease_until: action_group::clock::Timestamp::from_millis(
+                now.as_millis() - u64::try_from(ago.as_millis()).expect("a short time"),
+            ),
             expires_at: now.plus(Duration::from_mins(1)),
         }
     }

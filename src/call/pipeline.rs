@@ -95,8 +95,9 @@ impl Pipeline {
         let mut run = Run { entry, arguments, key, call, deadline: around.deadline, report, maybe_done: false };
         let answer = match entry.definition().effect {
             Effect::ReadOnly => self.read(&mut run).await,
-            Effect::Atomic => self.commit_atomically(&mut run).await,
-            Effect::Keyed | Effect::Once => self.run_recorded(&mut run).await,
+            // Boxed, because the SDK's futures are large and a read should not carry them.
+            Effect::Atomic => Box::pin(self.commit_atomically(&mut run)).await,
+            Effect::Keyed | Effect::Once => Box::pin(self.run_recorded(&mut run)).await,
         }?;
         fit(entry.definition(), answer, around.limit)
     }
