@@ -186,6 +186,7 @@ impl RuntimeApi {
 
     /// Starts a program as Lambda does, with these variables, those that Lambda sets, and no others.
     pub fn launch(&self, program: impl AsRef<Path>, variables: &[(&str, &str)]) -> Function {
+        let launched = Instant::now();
         let mut child = Command::new(program.as_ref())
             .env_clear()
             .envs([
@@ -206,7 +207,7 @@ impl RuntimeApi {
         let output = Arc::default();
         collect(child.stdout.take(), &output);
         collect(child.stderr.take(), &output);
-        Function { api: self.clone(), child, output }
+        Function { api: self.clone(), child, output, launched }
     }
 
     /// Hands out an invocation and waits for its answer, which somebody else makes.
@@ -237,6 +238,7 @@ pub struct Function {
     api: RuntimeApi,
     child: Child,
     output: Arc<Mutex<String>>,
+    launched: Instant,
 }
 
 impl Function {
@@ -254,11 +256,11 @@ impl Function {
         }
     }
 
-    /// Waits until the function has started, and asks for an invocation.
-    pub async fn ready(&mut self) {
+    /// Waits until the function has started, and asks for an invocation. Returns how long that took.
+    pub async fn ready(&mut self) -> Duration {
         let mut polls = self.api.shared.polls.subscribe();
         tokio::select! {
-            _ = polls.wait_for(|polls| *polls > 0) => {}
+            _ = polls.wait_for(|polls| *polls > 0) => self.launched.elapsed(),
             status = self.ended() => panic!("the function did not start: {status}\n{}", self.output()),
         }
     }
@@ -273,6 +275,11 @@ impl Function {
             assert!(start.elapsed() < PATIENCE, "the function neither answers nor ends:\n{}", self.output());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn is_alive(&mut self) -> bool {
