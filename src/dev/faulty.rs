@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::faults::{Backstage, Kind, Moment};
-use crate::tool::{AnyTool, CallContext, Definition, Effect, Plan, Success, ToolError};
+use crate::tool::{AnyTool, CallContext, Definition, Effect, Plan, Reconciled, Success, ToolError};
 
 type Attempt = BoxFuture<'static, Result<Success<Value>, ToolError>>;
 
@@ -44,6 +44,14 @@ impl AnyTool for Faulty {
             None => attempt,
             Some(kind) => Box::pin(misbehave(kind, attempt)),
         }
+    }
+
+    fn reconcile(
+        &self,
+        arguments: Value,
+        context: CallContext,
+    ) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+        self.tool.reconcile(arguments, context)
     }
 }
 
@@ -113,6 +121,10 @@ mod tests {
                 Ok(json!("done").into())
             })
         }
+
+        fn reconcile(&self, _: Value, _: CallContext) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+            Box::pin(std::future::ready(Ok(Reconciled::Unknown)))
+        }
     }
 
     struct Stage {
@@ -152,6 +164,7 @@ mod tests {
                 ends: Instant::now(),
                 caller: Caller::default(),
                 call_id: None,
+                approved: false,
             };
             self.tool.call(json!({}), context).now_or_never()
         }

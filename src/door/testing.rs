@@ -9,7 +9,8 @@ use super::{Event, Request, detect};
 use crate::{
     outcome::Outcome,
     tool::{
-        AnyTool, CallContext, Definition, Effect, Plan, Policy, Route, Scope, Success, ToolError, Toolbox, Wording,
+        AnyTool, CallContext, Definition, Effect, Plan, Policy, Reconciled, Route, Scope, Success, ToolError, Toolbox,
+        Wording,
     },
 };
 
@@ -26,6 +27,10 @@ impl AnyTool for Data {
 
     fn call(&self, _: Value, _: CallContext) -> BoxFuture<'static, Result<Success<Value>, ToolError>> {
         unreachable!("doors run nothing")
+    }
+
+    fn reconcile(&self, _: Value, _: CallContext) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+        Box::pin(std::future::ready(Ok(Reconciled::Unknown)))
     }
 }
 

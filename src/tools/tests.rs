@@ -32,6 +32,7 @@ fn context(key: Option<&str>) -> CallContext {
         ends: Instant::now() + Duration::from_secs(20),
         caller: Caller::default(),
         call_id: None,
+        approved: false,
     }
 }
 
