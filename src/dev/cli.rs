@@ -4,7 +4,8 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{Trouble, faults::Fault, invoke, schema, serve};
+use super::{Trouble, approve, faults::Fault, invoke, schema, serve};
+use crate::idempotency::Verdict;
 
 /// Try the function without AWS: the same code as on Lambda, against a DynamoDB inside this process.
 #[derive(Debug, Parser)]
@@ -28,6 +29,15 @@ pub enum Command {
     /// Print the tool definitions that a caller of DOOR wants.
     #[command(after_help = "Examples:\n  dev schema converse\n  dev schema agent-openapi > openapi.json")]
     Schema(Schema),
+    /// List the calls that wait for a person's approval.
+    #[command(after_help = "Example:\n  dev pending --db orders.db")]
+    Pending(Pending),
+    /// Approve a call that waits; the same call then runs, once.
+    #[command(after_help = "Example:\n  dev approve refund_order#4f1c --by ada --db orders.db")]
+    Approve(Decide),
+    /// Refuse a call that waits.
+    #[command(after_help = "Example:\n  dev deny refund_order#4f1c --by ada --db orders.db")]
+    Deny(Decide),
     /// Serve the embedded DynamoDB, with its tables made and filled, until Ctrl-C.
     #[command(after_help = "Examples:\n  dev dynamodb\n  dev dynamodb --port 8001 --db orders.db")]
     Dynamodb(Dynamodb),
@@ -93,6 +103,26 @@ pub struct Schema {
 }
 
 #[derive(Debug, Args)]
+pub struct Pending {
+    /// The file that `dev invoke --db` keeps the database in.
+    #[arg(long, value_name = "PATH")]
+    pub db: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Decide {
+    /// The key that `dev pending` shows, or as much of its beginning as tells it apart.
+    #[arg(value_name = "KEY")]
+    pub key: String,
+    /// Who decides. It stands in the record.
+    #[arg(long, value_name = "NAME")]
+    pub by: String,
+    /// The file that `dev invoke --db` keeps the database in.
+    #[arg(long, value_name = "PATH")]
+    pub db: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub struct Dynamodb {
     /// The port on 127.0.0.1; 0 takes a free one.
     #[arg(long, default_value_t = 8000)]
@@ -116,6 +146,9 @@ pub async fn run(command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::Invoke(options) => invoke::run(options).await,
         Command::Schema(options) => schema::run(&options),
+        Command::Pending(options) => approve::pending(&options).await,
+        Command::Approve(options) => approve::decide(&options, Verdict::Approve).await,
+        Command::Deny(options) => approve::decide(&options, Verdict::Deny).await,
         Command::Dynamodb(options) => serve::run(&options).await,
     }
 }
