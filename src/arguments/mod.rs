@@ -37,6 +37,7 @@ mod wording;
 
 use std::{collections::BTreeSet, fmt};
 
+pub(crate) use self::format::is_email;
 pub use self::{check::Checker, dialect::schema_faults, schema::schema_of, text::read_text};
 
 /// How many faults [`in_words`] tells; the model can mend the rest in the next round.
