@@ -93,12 +93,13 @@ const WRITES_OF_ANOTHER: &str = "only a tool with the effect Atomic may return w
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use aws_sdk_dynamodb::types::TransactWriteItem;
     use serde_json::json;
-    use tokio::time::Instant;
 
     use super::*;
-    use crate::tool::{Caller, ToolErrorKind, Write};
+    use crate::tool::{ToolErrorKind, Write};
 
     /// Write.
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -121,14 +122,7 @@ mod tests {
     }
 
     async fn called(effect: Effect) -> Result<Success<Value>, ToolError> {
-        let context = CallContext {
-            idempotency_key: None,
-            attempt: 1,
-            ends: Instant::now(),
-            caller: Caller::default(),
-            call_id: None,
-        };
-        Typed::new(Writes(effect)).call(json!({}), context).await
+        Typed::new(Writes(effect)).call(json!({}), CallContext::first(None, Duration::ZERO)).await
     }
 
     #[tokio::test]
