@@ -15,7 +15,7 @@ use crate::{
     arguments::Fault,
     clock::Timestamp,
     idempotency::{Claim, Key, Store, Stored},
-    outcome::{Failure, FailureKind, Outcome, left_out},
+    outcome::{Failure, FailureKind, Outcome, left_out, too_large},
     telemetry::{Origin, Report, Telemetry},
     tool::{CallContext, Definition, Effect, Entry, Plan, Scope, Success, ToolErrorKind, Toolbox},
 };
@@ -271,11 +271,7 @@ fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failur
     if tool.effect != Effect::ReadOnly {
         return Ok(Answer { result: left_out(size), ..answer });
     }
-    let text = format!(
-        "The result is too large: {size} bytes of {limit} that fit. Narrow the question, for example with a filter or a \
-         smaller limit."
-    );
-    Err(explain::nothing(tool, FailureKind::TooLarge, text))
+    Err(too_large(size, limit, tool.wording.nothing.clone()))
 }
 
 /// The bytes of a value's JSON, without making it.
