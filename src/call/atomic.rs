@@ -6,7 +6,7 @@ use super::{
     attempt::Ended,
     deadline::USEFUL,
     pipeline::{Answer, Pipeline, Run},
-    recorded::{Next, no_key},
+    recorded::{Next, note},
 };
 use crate::{
     idempotency::{Claim, Commit, Key, Record, StoreErrorKind, Stored},
@@ -16,14 +16,13 @@ use crate::{
 
 impl Pipeline {
     /// Runs the tool and commits what it returns, until it is committed or must not be tried again.
-    pub(super) async fn commit_atomically(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
-        let Some(key) = run.key.clone() else { return Err(no_key(run)) };
+    pub(super) async fn commit_atomically(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let claim = run.claim(self.store.now());
         loop {
             let ended = match run.attempt().await {
-                Ok(success) => match self.commit(run, &key, &claim, success).await {
+                Ok(success) => match self.commit(run, key, &claim, success).await {
                     Committed::Done(result) => return Ok(Answer { result, replayed: false }),
-                    Committed::Held(record) => match self.meet_committed(run, &key, &claim, record).await? {
+                    Committed::Held(record) => match self.meet_committed(run, key, &claim, record).await? {
                         Some(answer) => return Ok(answer),
                         None => Ended::Conflict,
                     },
@@ -57,7 +56,7 @@ impl Pipeline {
                 Committed::Not(Ended::Failed(error))
             }
             Err(error) => {
-                tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
+                note(run, &error);
                 Committed::Not(match error.kind {
                     StoreErrorKind::NoAnswer => Ended::CommitLost,
                     StoreErrorKind::Refused | StoreErrorKind::NoRecord => Ended::StoreRefused,

@@ -43,7 +43,7 @@ pub struct Surroundings {
 pub(super) struct Run<'a> {
     pub entry: &'a Entry,
     pub arguments: Value,
-    pub key: Option<Key>,
+    pub key: Option<&'a Key>,
     pub call: &'a Call,
     pub deadline: Deadline,
     pub report: &'a mut Report,
@@ -92,12 +92,13 @@ impl Pipeline {
         approve(entry.definition(), &plan)?;
         budget(entry.definition(), &around.deadline)?;
         let key = key(entry.definition(), call, &plan, &arguments, report)?;
+        let key = key.as_ref();
         let mut run = Run { entry, arguments, key, call, deadline: around.deadline, report, maybe_done: false };
-        let answer = match entry.definition().effect {
-            Effect::ReadOnly => self.read(&mut run).await,
+        let answer = match (key, entry.definition().effect) {
+            (None, _) => self.read(&mut run).await,
             // Boxed, because the SDK's futures are large and a read should not carry them.
-            Effect::Atomic => Box::pin(self.commit_atomically(&mut run)).await,
-            Effect::Keyed | Effect::Once => Box::pin(self.run_recorded(&mut run)).await,
+            (Some(key), Effect::Atomic) => Box::pin(self.commit_atomically(&mut run, key)).await,
+            (Some(key), _) => Box::pin(self.run_recorded(&mut run, key)).await,
         }?;
         fit(entry.definition(), answer, around.limit)
     }
@@ -148,7 +149,7 @@ impl Run<'_> {
         }
         self.report.attempts += 1;
         let context = CallContext {
-            idempotency_key: self.key.as_ref().map(|key| key.digest().to_owned()),
+            idempotency_key: self.key.map(|key| key.digest().to_owned()),
             attempt: self.report.attempts,
             ends: Instant::now() + time,
             caller: self.call.caller.clone(),
