@@ -1,6 +1,6 @@
 //! One invocation, from bytes to the answer. The Runtime API loop and the local program both call [`Handler::handle`].
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -69,14 +69,14 @@ pub struct Terms {
 /// Serves invocations. One for the life of the process; shared by all workers.
 #[derive(Debug)]
 pub struct Handler {
-    pipeline: Arc<Pipeline>,
+    pipeline: Pipeline,
     terms: Terms,
 }
 
 impl Handler {
     /// A handler on these terms.
     pub fn new(pipeline: Pipeline, terms: Terms) -> Self {
-        Self { pipeline: Arc::new(pipeline), terms }
+        Self { pipeline, terms }
     }
 
     /// Answers one invocation, before its deadline, whatever it holds.

@@ -3,8 +3,9 @@
 //! ```text
 //! event + context
 //!   └─ door.decode ──► calls ──► for each call, concurrently:
-//!                                  find tool ─ validate arguments ─ acquire key
-//!                                  ─ attempt (timeout, retry) ─ record outcome ─ metric, log
+//!                                  find tool ─ validate arguments ─ approval ─ time left
+//!                                  ─ acquire key ─ attempt (timeout, retry) ─ record outcome
+//!                                  ─ fit the answer ─ metric, log
 //!   ◄─ door.encode ◄─ outcomes ◄──┘
 //! ```
 //!

@@ -63,7 +63,7 @@ pub enum Fixer {
 }
 
 impl FailureKind {
-    /// Every kind, in the order of the table above.
+    /// Every kind, in the order of the variants.
     pub const ALL: [Self; 13] = [
         Self::InvalidInput,
         Self::NotFound,
@@ -149,6 +149,9 @@ impl Changed {
     }
 }
 
+/// The closing sentence of a failure that changed nothing, where the tool has none of its own.
+pub const NOTHING: &str = "Nothing was changed.";
+
 /// The end of a call that has no result. Everything in it may be read by the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -165,7 +168,7 @@ impl Failure {
         Self {
             kind,
             text: text.into(),
-            closing: Cow::Borrowed("Nothing was changed."),
+            closing: Cow::Borrowed(NOTHING),
             retryable: kind.retryable(),
             changed: Changed::Nothing,
         }
@@ -215,6 +218,15 @@ impl Failure {
             "changed": self.changed.name(),
         })
     }
+}
+
+/// The failure of a read whose result does not fit: it says how to ask for less. `closing` says that nothing was changed.
+pub fn too_large(size: usize, limit: usize, closing: impl Into<Cow<'static, str>>) -> Failure {
+    let text = format!(
+        "The result is too large: {size} bytes of {limit} that fit. Narrow the question, for example with a filter or a \
+         smaller limit."
+    );
+    Failure::new(FailureKind::TooLarge, text).with_changed(Changed::Nothing, closing)
 }
 
 /// What stands in for the result of an effect that is done, when the result is too large: the model must learn that it

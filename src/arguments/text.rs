@@ -12,7 +12,7 @@
 
 use serde_json::{Number, Value};
 
-use super::{Fault, number::Decimal, wording};
+use super::{Fault, example, number::Decimal, wording};
 
 /// Reads a value that arrived as text (agents send every value as text) by the schema of its argument.
 ///
@@ -31,7 +31,7 @@ pub fn read_text(path: &str, schema: &Value, text: &str) -> Result<Value, Fault>
     value.ok_or_else(|| Fault {
         path: wording::name(path),
         rule: format!("must be {}{how}, but is the text {}", wording::expected(schema), wording::quote(text)),
-        example: wording::example(schema),
+        example: example::of(schema),
     })
 }
 

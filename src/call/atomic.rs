@@ -6,7 +6,7 @@ use super::{
     attempt::Ended,
     deadline::USEFUL,
     pipeline::{Answer, Pipeline, Run},
-    recorded::{Next, no_key, settle_failure},
+    recorded::{Next, note, settle_failure},
 };
 use crate::{
     idempotency::{Claim, Commit, Key, Record, StoreErrorKind, Stored},
@@ -16,22 +16,21 @@ use crate::{
 
 impl Pipeline {
     /// Runs the tool and commits what it returns, until it is committed or must not be tried again.
-    pub(super) async fn commit_atomically(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
-        let Some(key) = run.key.clone() else { return Err(no_key(run)) };
+    pub(super) async fn commit_atomically(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let claim = run.claim(self.store.now());
         // Only an approved call holds a record before it commits.
         let mut guard = None;
         if run.needs_approval {
-            match self.enter(run, &key, &claim).await? {
+            match self.enter(run, key, &claim).await? {
                 Ok(approved) => guard = Some(approved),
                 Err(answer) => return Ok(answer),
             }
         }
         loop {
             let ended = match run.attempt().await {
-                Ok(success) => match self.commit(run, &key, &claim, success).await {
+                Ok(success) => match self.commit(run, key, &claim, success).await {
                     Committed::Done(result) => return Ok(Answer { result, replayed: false }),
-                    Committed::Held(record) => match self.meet_committed(run, &key, &claim, record).await? {
+                    Committed::Held(record) => match self.meet_committed(run, key, &claim, record).await? {
                         Next::End(answer) => return Ok(answer),
                         Next::Go(approved) => {
                             run.approved = approved.is_approved();
@@ -45,7 +44,7 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, &key, &claim, guard.take(), &ended).await? {
+                match self.ask(run, key, &claim, guard.take(), &ended).await? {
                     Ok(approved) => guard = Some(approved),
                     Err(answer) => return Ok(answer),
                 }
@@ -80,7 +79,7 @@ impl Pipeline {
                 Committed::Not(Ended::Failed(error))
             }
             Err(error) => {
-                tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
+                note(run, &error);
                 Committed::Not(match error.kind {
                     StoreErrorKind::NoAnswer => Ended::CommitLost,
                     StoreErrorKind::Refused | StoreErrorKind::NoRecord => Ended::StoreRefused,

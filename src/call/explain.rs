@@ -97,3 +97,89 @@ fn later(ended: &Ended) -> String {
         _ => String::from(" Try again later."),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFERENCE: &str = "0000abcd";
+    const EFFECTS: [Effect; 4] = [Effect::ReadOnly, Effect::Keyed, Effect::Atomic, Effect::Once];
+
+    fn told(effect: Effect, ended: &Ended) -> Failure {
+        failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), REFERENCE)
+    }
+
+    fn every_end() -> [Ended; 13] {
+        [
+            Ended::Failed(ToolError::invalid_input("A.")),
+            Ended::Failed(ToolError::not_found("A.")),
+            Ended::Failed(ToolError::rejected("A.")),
+            Ended::Failed(ToolError::denied("A.")),
+            Ended::Failed(ToolError::transient("A.")),
+            Ended::Failed(ToolError::no_answer("A.")),
+            Ended::Failed(ToolError::internal("SECRET")),
+            Ended::TimedOut,
+            Ended::NoTime,
+            Ended::Panicked,
+            Ended::Conflict,
+            Ended::CommitLost,
+            Ended::StoreRefused,
+        ]
+    }
+
+    #[test]
+    fn only_an_end_that_leaves_the_effect_open_is_told_as_unknown() {
+        let open =
+            |effect| every_end().iter().filter(|end| may_be_done(end, effect)).map(Ended::name).collect::<Vec<_>>();
+        assert_eq!(open(Effect::ReadOnly), [""; 0]);
+        assert_eq!(open(Effect::Atomic), ["commit_lost"]);
+        for effect in [Effect::Keyed, Effect::Once] {
+            assert_eq!(open(effect), ["failed", "failed", "timed_out", "panicked", "commit_lost"]);
+        }
+    }
+
+    #[test]
+    fn the_last_sentence_agrees_with_what_was_changed() {
+        let wording = crate::tool::Wording::default();
+        for (effect, ended) in EFFECTS.into_iter().flat_map(|effect| every_end().map(|ended| (effect, ended))) {
+            let failure = told(effect, &ended);
+            let last = if may_be_done(&ended, effect) {
+                assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
+                &wording.unknown
+            } else {
+                assert_eq!(failure.changed(), Changed::Nothing);
+                &wording.nothing
+            };
+            assert!(failure.message().ends_with(&**last), "{effect:?} {ended:?}: {}", failure.message());
+            assert!(!failure.message().contains("SECRET"), "{effect:?}: {}", failure.message());
+        }
+    }
+
+    #[test]
+    fn asking_again_is_said_to_be_safe_unless_it_could_be_done_twice() {
+        let message = |effect| told(effect, &Ended::CommitLost).message();
+        assert!(message(Effect::Once).contains("Do not call it again"));
+        for effect in [Effect::Keyed, Effect::Atomic] {
+            assert!(message(effect).contains("Calling it again with the same arguments is safe"));
+        }
+        assert!(!told(Effect::Once, &Ended::TimedOut).retryable() && told(Effect::Keyed, &Ended::TimedOut).retryable());
+    }
+
+    #[test]
+    fn a_fault_of_ours_is_one_flat_sentence_with_the_reference_of_the_log() {
+        for ended in [Ended::Panicked, Ended::Failed(ToolError::internal("SECRET"))] {
+            assert_eq!(
+                told(Effect::ReadOnly, &ended).message(),
+                "The tool failed because of a fault on our side (reference 0000abcd). Calling it again will not help. \
+                 Nothing was changed."
+            );
+        }
+    }
+
+    #[test]
+    fn the_wait_that_a_backend_asks_for_is_told_in_whole_seconds() {
+        let busy = ToolError::transient("Busy.").retry_after(std::time::Duration::from_millis(6_200));
+        let message = told(Effect::Once, &Ended::Failed(busy)).message();
+        assert_eq!(message, "Busy. Try again in 7 seconds, not sooner. Nothing was changed.");
+    }
+}

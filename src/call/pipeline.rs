@@ -15,7 +15,7 @@ use crate::{
     arguments::Fault,
     clock::Timestamp,
     idempotency::{Claim, Key, Store, Stored},
-    outcome::{Failure, FailureKind, Outcome, left_out},
+    outcome::{Failure, FailureKind, Outcome, left_out, too_large},
     telemetry::{Origin, Report, Telemetry},
     tool::{CallContext, Definition, Effect, Entry, Plan, Reconciled, Scope, Success, ToolErrorKind, Toolbox},
 };
@@ -43,7 +43,7 @@ pub struct Surroundings {
 pub(super) struct Run<'a> {
     pub entry: &'a Entry,
     pub arguments: Value,
-    pub key: Option<Key>,
+    pub key: Option<&'a Key>,
     pub call: &'a Call,
     pub deadline: Deadline,
     pub report: &'a mut Report,
@@ -94,15 +94,15 @@ impl Pipeline {
         let plan = plan(entry, &arguments)?;
         budget(entry.definition(), &around.deadline)?;
         let key = key(entry.definition(), call, &plan, &arguments, report)?;
+        let key = key.as_ref();
         let Plan { needs_approval, .. } = plan;
         let deadline = around.deadline;
         let mut run =
             Run { entry, arguments, key, call, deadline, report, needs_approval, approved: false, maybe_done: false };
-        let answer = match entry.definition().effect {
-            Effect::ReadOnly => self.read(&mut run).await,
-            // Boxed, because the SDK's futures are large and a read should not carry them.
-            Effect::Atomic => Box::pin(self.commit_atomically(&mut run)).await,
-            Effect::Keyed | Effect::Once => Box::pin(self.run_recorded(&mut run)).await,
+        let answer = match (key, entry.definition().effect) {
+            (None, _) => self.read(&mut run).await,
+            (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
+            (Some(key), _) => self.run_recorded(&mut run, key).await,
         }?;
         fit(entry.definition(), answer, around.limit)
     }
@@ -171,7 +171,7 @@ impl Run<'_> {
 
     fn context(&self, time: Duration) -> CallContext {
         CallContext {
-            idempotency_key: self.key.as_ref().map(|key| key.digest().to_owned()),
+            idempotency_key: self.key.map(|key| key.digest().to_owned()),
             attempt: self.report.attempts,
             ends: Instant::now() + time,
             caller: self.call.caller.clone(),
@@ -286,11 +286,7 @@ fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failur
     if tool.effect != Effect::ReadOnly {
         return Ok(Answer { result: left_out(size), ..answer });
     }
-    let text = format!(
-        "The result is too large: {size} bytes of {limit} that fit. Narrow the question, for example with a filter or a \
-         smaller limit."
-    );
-    Err(explain::nothing(tool, FailureKind::TooLarge, text))
+    Err(too_large(size, limit, tool.wording.nothing.clone()))
 }
 
 /// The bytes of a value's JSON, without making it.

@@ -32,10 +32,9 @@ pub(super) enum Next {
 
 impl Pipeline {
     /// Acquires the key, runs the tool, and settles the record.
-    pub(super) async fn run_recorded(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
-        let Some(key) = run.key.clone() else { return Err(no_key(run)) };
+    pub(super) async fn run_recorded(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let claim = run.claim(self.store.now());
-        let mut guard = match self.enter(run, &key, &claim).await? {
+        let mut guard = match self.enter(run, key, &claim).await? {
             Ok(guard) => guard,
             Err(answer) => return Ok(answer),
         };
@@ -45,7 +44,7 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, &key, &claim, Some(guard), &ended).await? {
+                match self.ask(run, key, &claim, Some(guard), &ended).await? {
                     Ok(approved) => guard = approved,
                     Err(answer) => return Ok(answer),
                 }
@@ -217,17 +216,13 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     failure
 }
 
-fn note(run: &mut Run<'_>, error: &StoreError) {
+/// Leaves a failure of the record table in the log; its text at DEBUG only.
+pub(super) fn note(run: &Run<'_>, error: &StoreError) {
     tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
     tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
 }
 
-pub(super) fn no_key(run: &mut Run<'_>) -> Failure {
-    run.report.fault = Some(String::from("an effect without a key"));
-    explain::nothing(run.tool(), FailureKind::Internal, explain::internal(&run.report.reference))
-}
-
-pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
+fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
     note(run, error);
     let text =
         "The record that keeps this from being done twice is not available, so it was not begun. Try again later.";

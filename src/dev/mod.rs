@@ -5,7 +5,7 @@
 //!
 //! | module | its one idea |
 //! | --- | --- |
-//! | `cli` | the commands and their options |
+//! | `cli` | the commands; the options of each stand with what it does |
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
 //! | `approve` | the person's side of approval |

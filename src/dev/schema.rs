@@ -2,11 +2,11 @@
 
 use std::{io::Write, process::ExitCode};
 
+use clap::Args;
 use serde_json::Value;
 
 use super::{
     Trouble,
-    cli::Schema,
     database::{http_client, sdk_config},
     seed,
 };
@@ -15,6 +15,13 @@ use crate::{
     tool::Toolbox,
     tools::{self, Backends, Settings},
 };
+
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The door, for example converse, agent-function, agent-openapi or gateway.
+    #[arg(value_name = "DOOR")]
+    pub door: String,
+}
 
 /// Prints them as one JSON document.
 pub fn run(options: &Schema) -> Result<ExitCode, Trouble> {

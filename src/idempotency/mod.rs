@@ -31,5 +31,5 @@ pub use self::{
     key::{Key, KeyFault},
     record::{Record, State, Stored},
     store::{Acquired, Store, StoreError, StoreErrorKind},
-    transaction::{Commit, CommitError},
+    transaction::Commit,
 };

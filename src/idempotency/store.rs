@@ -4,6 +4,7 @@ use std::{future::Future, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
+    config::http::HttpResponse,
     error::{ProvideErrorMetadata, SdkError},
     operation::{put_item::PutItemError, update_item::builders::UpdateItemFluentBuilder},
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure::AllOld},
@@ -16,7 +17,10 @@ use super::{
     key::Key,
     record::{Item, Record, State, n, s},
 };
-use crate::clock::{Clock, Timestamp};
+use crate::{
+    clock::{Clock, Timestamp},
+    tool::{Meaning, meaning},
+};
 
 pub(super) const FREE: &str = "attribute_not_exists(pk) OR expires_at <= :now";
 
@@ -45,7 +49,7 @@ pub enum Acquired {
 /// Why a request to the table gave no answer that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// Surely nothing was written: throttled or refused.
+    /// Surely nothing was written: throttled, refused, or never sent.
     Refused,
     /// It may have been written: no answer in time, or a broken connection.
     NoAnswer,
@@ -70,28 +74,31 @@ impl StoreError {
         Self { kind, operation, source: None }
     }
 
-    pub(super) fn from_sdk<E, R>(operation: &'static str, error: SdkError<E, R>) -> Self
+    pub(super) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
-        R: std::fmt::Debug + Send + Sync + 'static,
     {
-        let refused = match &error {
-            SdkError::ConstructionFailure(_) => true,
-            SdkError::ServiceError(answer) => !matches!(answer.err().code(), None | Some("InternalServerError")),
-            _ => false,
+        let kind = match meaning(&error) {
+            Meaning::Throttled | Meaning::NeverSent | Meaning::Refused => StoreErrorKind::Refused,
+            Meaning::NoAnswer => StoreErrorKind::NoAnswer,
         };
-        let kind = if refused { StoreErrorKind::Refused } else { StoreErrorKind::NoAnswer };
         Self { kind, operation, source: Some(Box::new(error)) }
     }
 }
 
-/// Gives a request up when its time is up.
-pub(super) async fn within<T, E, R>(
+/// Gives a request up when its time is up. Boxed, because the SDK's futures are large.
+pub(super) fn within<'a, T, E, R>(
     time: Duration,
     operation: &'static str,
-    request: impl Future<Output = Result<T, SdkError<E, R>>>,
-) -> Result<Result<T, SdkError<E, R>>, StoreError> {
-    timeout(time, request).await.map_err(|_| StoreError::new(StoreErrorKind::NoAnswer, operation))
+    request: impl Future<Output = Result<T, SdkError<E, R>>> + Send + 'a,
+) -> impl Future<Output = Result<Result<T, SdkError<E, R>>, StoreError>> + Send + 'a
+where
+    T: 'a,
+    E: 'a,
+    R: 'a,
+{
+    let request = Box::pin(request);
+    async move { timeout(time, request).await.map_err(|_| StoreError::new(StoreErrorKind::NoAnswer, operation)) }
 }
 
 impl Store {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::{
+    config::http::HttpResponse,
     error::SdkError,
     operation::transact_write_items::TransactWriteItemsError,
     types::{CancellationReason, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem},
@@ -29,8 +30,7 @@ pub enum Commit {
     Conflict,
 }
 
-/// Why a transaction gave no answer that counts; see [`StoreErrorKind`](super::StoreErrorKind).
-pub type CommitError = StoreError;
+const OPERATION: &str = "TransactWriteItems";
 
 impl Store {
     /// Commits an atomic effect. `attempt` counts the tries of this execution.
@@ -46,7 +46,7 @@ impl Store {
         result: &Stored,
         writes: Vec<TransactWriteItem>,
         time: Duration,
-    ) -> Result<Commit, CommitError> {
+    ) -> Result<Commit, StoreError> {
         let items = std::iter::once(self.record_put(key, claim, result)?).chain(writes).collect();
         let request = self
             .client
@@ -54,7 +54,7 @@ impl Store {
             .set_transact_items(Some(items))
             .client_request_token(token(key, claim, attempt))
             .send();
-        match within(time, "TransactWriteItems", request).await? {
+        match within(time, OPERATION, request).await? {
             Ok(_) => Ok(Commit::Done),
             Err(error) => outcome_of(error),
         }
@@ -78,10 +78,8 @@ impl Store {
             .return_values_on_condition_check_failure(AllOld)
             .build()
             .map_err(|error| {
-                StoreError::from_sdk::<TransactWriteItemsError, ()>(
-                    "TransactWriteItems",
-                    SdkError::construction_failure(error),
-                )
+                let error: SdkError<TransactWriteItemsError, _> = SdkError::construction_failure(error);
+                StoreError::from_sdk(OPERATION, error)
             })?;
         Ok(TransactWriteItem::builder().put(put).build())
     }
@@ -94,11 +92,7 @@ fn token(key: &Key, claim: &Claim, attempt: u32) -> String {
     hex(&digest[..16])
 }
 
-fn outcome_of<R>(error: SdkError<TransactWriteItemsError, R>) -> Result<Commit, StoreError>
-where
-    R: std::fmt::Debug + Send + Sync + 'static,
-{
-    const OPERATION: &str = "TransactWriteItems";
+fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<Commit, StoreError> {
     let reasons = match &error {
         SdkError::ServiceError(answer) => match answer.err() {
             TransactWriteItemsError::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons(),
@@ -107,20 +101,12 @@ where
         },
         _ => return Err(StoreError::from_sdk(OPERATION, error)),
     };
-    let code = |reason: &CancellationReason| reason.code().unwrap_or_default().to_owned();
-    match reasons.first() {
-        Some(record) if code(record) == "ConditionalCheckFailed" => {
-            return held(record.item(), OPERATION).map(Commit::Held);
-        }
-        _ => {}
+    let is = |reason: &CancellationReason, code: &str| reason.code() == Some(code);
+    // The record is the first item: a call that has been made already does not come to the tool's conditions.
+    match reasons.iter().position(|reason| is(reason, "ConditionalCheckFailed")) {
+        Some(0) => held(reasons[0].item(), OPERATION).map(Commit::Held),
+        Some(index) => Ok(Commit::ConditionFailed(index - 1, reasons[index].item().cloned())),
+        None if reasons.iter().any(|reason| is(reason, "TransactionConflict")) => Ok(Commit::Conflict),
+        None => Err(StoreError::from_sdk(OPERATION, error)),
     }
-    for (index, reason) in reasons.iter().enumerate().skip(1) {
-        if code(reason) == "ConditionalCheckFailed" {
-            return Ok(Commit::ConditionFailed(index - 1, reason.item().cloned()));
-        }
-    }
-    if reasons.iter().any(|reason| code(reason) == "TransactionConflict") {
-        return Ok(Commit::Conflict);
-    }
-    Err(StoreError::from_sdk(OPERATION, error))
 }

@@ -28,6 +28,8 @@ use std::{
     time::Duration,
 };
 
+use crate::arguments::is_email;
+
 /// The longest part of a faulty value that is shown.
 const SHOWN: usize = 60;
 
@@ -131,13 +133,10 @@ impl Env {
         self.required(name, VALID, |text| is_url(text).then(|| text.to_owned()))
     }
 
-    /// An e-mail address. Required.
+    /// An e-mail address, as the format `email` of arguments has it. Required.
     pub fn email(&mut self, name: &'static str) -> String {
-        self.required(name, "an e-mail address, for example shop@example.com", |text| {
-            let (user, host) = text.rsplit_once('@')?;
-            let plain = text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '<' | '>' | ',' | ';'));
-            (plain && !user.is_empty() && host.contains('.')).then(|| text.to_owned())
-        })
+        const VALID: &str = "an e-mail address, for example shop@example.com";
+        self.required(name, VALID, |text| is_email(text).then(|| text.to_owned()))
     }
 
     /// Whether the variable has a value; an empty one is none.

@@ -57,15 +57,21 @@ impl ToolError {
     }
 }
 
+/// What a failed call of an AWS client says about the request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+pub(crate) enum Meaning {
+    /// The service is too busy; nothing was done.
     Throttled,
+    /// Nothing was sent.
     NeverSent,
+    /// It may have been done.
     NoAnswer,
+    /// The service does not take the request, or it could not be built; nothing was done.
     Refused,
 }
 
-fn meaning<E>(error: &SdkError<E, HttpResponse>) -> Meaning
+/// Reads it, for tools and for the record table alike.
+pub(crate) fn meaning<E>(error: &SdkError<E, HttpResponse>) -> Meaning
 where
     E: ProvideErrorMetadata + Error + 'static,
 {

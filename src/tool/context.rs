@@ -31,6 +31,18 @@ pub struct CallContext {
 }
 
 impl CallContext {
+    /// The first attempt of a call by nobody in particular: what the test of a tool hands to it.
+    pub fn first(idempotency_key: Option<&str>, time_left: Duration) -> Self {
+        Self {
+            idempotency_key: idempotency_key.map(String::from),
+            attempt: 1,
+            ends: Instant::now() + time_left,
+            caller: Caller::default(),
+            call_id: None,
+            approved: false,
+        }
+    }
+
     /// The key of this action, for a system that dedupes by one: 64 hexadecimal digits, the same for every attempt and
     /// every equal call. Made by us, never by the model. `None` for a [`ReadOnly`](super::Effect::ReadOnly) tool.
     pub fn idempotency_key(&self) -> Option<&str> {

@@ -54,6 +54,7 @@ mod toolbox;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
+pub(crate) use self::aws::{Meaning, meaning};
 pub use self::{
     any::{AnyTool, Plan},
     context::{CallContext, Caller},

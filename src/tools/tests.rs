@@ -4,12 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::{Client, error::SdkError, operation::transact_write_items::TransactWriteItemsError};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{Orders, get_order::GetOrder, refund_order::RefundOrder, search_orders::SearchOrders};
 use crate::{
     dev::{Embedded, database::http_client, sdk_config},
-    tool::{CallContext, Caller, Phase, Tool, ToolError, ToolErrorKind, Write},
+    tool::{CallContext, Phase, Tool, ToolError, ToolErrorKind, Write},
 };
 
 /// The database, and the tables' clients.
@@ -26,14 +25,7 @@ async fn shop() -> Shop {
 }
 
 fn context(key: Option<&str>) -> CallContext {
-    CallContext {
-        idempotency_key: key.map(String::from),
-        attempt: 1,
-        ends: Instant::now() + Duration::from_secs(20),
-        caller: Caller::default(),
-        call_id: None,
-        approved: false,
-    }
+    CallContext::first(key, Duration::from_secs(20))
 }
 
 impl Shop {
