@@ -102,7 +102,7 @@ async fn a_panicking_tool_is_a_tool_result_like_any_other() {
 
     let answer = function.invoke(Event::json(&tool_use("t2", "works", &json!({"text": "hello"})))).await.response();
     assert_eq!(answer["toolResult"]["status"], "success");
-    let output = function.output();
+    let output = function.output_when(|output| output.contains("misbehave.rs:")).await;
     assert!(output.contains("misbehave.rs:") && !output.contains("SECRET"), "{output}");
 }
 
@@ -206,7 +206,7 @@ async fn metric_lines_and_log_lines_of_the_real_program_are_json_and_hold_no_arg
     let World { mut function, .. } = world; // the rest lives on in `world`
     function.invoke(Event::file("converse/send-email.json")).await.response();
     function.invoke(Event::file("converse/get-order.json")).await.response();
-    let output = function.output();
+    let output = function.output_when(|output| output.matches("\"message\":\"call\"").count() == 2).await;
     let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let metrics: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
     assert_eq!(

@@ -291,6 +291,19 @@ impl Function {
         self.api.shared.start_error.borrow().clone()
     }
 
+    /// Waits until what it has written is enough for `enough`: the pipe is read beside the answers.
+    pub async fn output_when(&self, enough: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let output = self.output();
+            if enough(&output) {
+                return output;
+            }
+            assert!(start.elapsed() < PATIENCE, "that is all:\n{output}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// What it has written so far to stdout and stderr.
     pub fn output(&self) -> String {
         self.output.lock().unwrap().clone()

@@ -20,6 +20,15 @@ impl World {
         world
     }
 
+    /// Starts another program on the same tables.
+    pub async fn beside(&self, program: impl AsRef<Path>) -> Function {
+        let settings =
+            [("IDEMPOTENCY_TABLE", Database::RECORDS), ("AWS_ENDPOINT_URL_DYNAMODB", &self.proxy.endpoint())];
+        let mut function = RuntimeApi::start().await.launch(program, &settings);
+        function.ready().await;
+        function
+    }
+
     /// Starts the program.
     pub async fn launch(program: impl AsRef<Path>) -> Self {
         let database = Database::start().await;
