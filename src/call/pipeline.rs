@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Call, attempt,
+    Arguments, Call, attempt,
     attempt::Ended,
     deadline::{Deadline, USEFUL},
     explain, retry,
@@ -74,7 +74,7 @@ impl Pipeline {
         let mut report = Report::of(self.toolbox.get(&call.tool).map(Entry::definition));
         report.call_id = call.id.as_deref().map(bounded);
         report.conversation = call.caller.conversation.as_deref().map(bounded);
-        let outcome = match self.serve(&call, around, &mut report).await {
+        let outcome = match self.serve(call, around, &mut report).await {
             Ok(Answer { result, replayed }) => Outcome::Success { result, replayed },
             Err(failure) => Outcome::Failure(failure),
         };
@@ -85,15 +85,15 @@ impl Pipeline {
     }
 
     /// The steps. Each either goes on or ends the call with the sentence that the model reads.
-    async fn serve(&self, call: &Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
-        let entry = self.find(call)?;
-        let arguments = validate(entry, call)?;
+    async fn serve(&self, mut call: Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
+        let entry = self.find(&call)?;
+        let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
         let plan = plan(entry, &arguments)?;
         approve(entry.definition(), &plan)?;
         budget(entry.definition(), &around.deadline)?;
-        let key = key(entry.definition(), call, &plan, &arguments, report)?;
-        let key = key.as_ref();
-        let mut run = Run { entry, arguments, key, call, deadline: around.deadline, report, maybe_done: false };
+        let key = key(entry.definition(), &call, &plan, &arguments, report)?;
+        let (key, deadline) = (key.as_ref(), around.deadline);
+        let mut run = Run { entry, arguments, key, call: &call, deadline, report, maybe_done: false };
         let answer = match (key, entry.definition().effect) {
             (None, _) => self.read(&mut run).await,
             // Boxed, because the SDK's futures are large and a read should not carry them.
@@ -193,10 +193,9 @@ impl Run<'_> {
 }
 
 /// Checks the arguments against the schema that the model was told, all faults at once.
-fn validate(entry: &Entry, call: &Call) -> Result<Value, Failure> {
-    let arguments = entry.checker().normalise(call.arguments.values.clone());
+fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
+    let arguments = entry.checker().normalise(values);
     // What could not be read comes first: of two faults with one path the first is told.
-    let mut faults = call.arguments.faults.clone();
     faults.extend(entry.checker().check(&arguments));
     if faults.is_empty() { Ok(arguments) } else { Err(invalid(entry.definition(), &faults)) }
 }
