@@ -70,14 +70,15 @@ impl<const EFFECT: u8> Tool for Scripted<EFFECT> {
 
     fn policy(&self) -> Policy<Order> {
         let effect = [Effect::Keyed, Effect::Once, Effect::ReadOnly][usize::from(EFFECT)];
-        Policy::new(effect).timeout(Duration::from_millis(80)).key(|order: &Order| json!([order.thing]))
+        Policy::new(effect).timeout(Duration::from_millis(200)).key(|order: &Order| json!([order.thing]))
     }
 
     async fn call(&self, _: Order, context: &CallContext) -> Result<Success<Value>, ToolError> {
         let attempt = self.attempts.fetch_add(1, Ordering::SeqCst) as usize;
         match self.script.get(attempt).or(self.script.last()) {
             Some(Step::Hang) => std::future::pending().await,
-            Some(Step::Panic) => panic!("secret"),
+            // Past the hook, which may take longer to print a backtrace than the timeout below allows.
+            Some(Step::Panic) => std::panic::resume_unwind(Box::new("secret")),
             Some(Step::Busy) => Err(ToolError::transient("The backend is busy.")),
             Some(Step::NoAnswer) => Err(ToolError::no_answer("The backend did not answer.")),
             Some(Step::Internal) => Err(ToolError::internal("secret")),
