@@ -42,16 +42,16 @@ impl std::fmt::Debug for Invocation {
 #[serde(rename_all = "camelCase")]
 #[error("{error_type}: {error_message}")]
 pub struct FunctionError {
-    /// `InvalidPayload`, `InvalidClientContext`, `NotAToolCall` or `Internal`.
-    pub error_type: String,
+    /// `InvalidPayload`, `InvalidClientContext`, `NotAToolCall` or `Internal`; `Start.…` if the function does not start.
+    pub error_type: &'static str,
     /// One or two sentences.
     pub error_message: String,
 }
 
 impl FunctionError {
     /// An error of this type, with its sentences.
-    pub fn new(error_type: &str, error_message: impl Into<String>) -> Self {
-        Self { error_type: error_type.to_owned(), error_message: error_message.into() }
+    pub fn new(error_type: &'static str, error_message: impl Into<String>) -> Self {
+        Self { error_type, error_message: error_message.into() }
     }
 }
 

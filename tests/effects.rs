@@ -20,7 +20,9 @@ use action_group::{
     telemetry::{Origin, Telemetry},
     tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
 };
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update,
+};
 use serde_json::{Value, json};
 use support::Database;
 
@@ -28,6 +30,7 @@ use support::Database;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Succeed,
+    TellKey,
     Hang,
     Panic,
     Busy,
@@ -53,39 +56,34 @@ fn one() -> u32 {
 }
 
 /// A tool that counts its attempts and follows a script.
-struct Scripted<const EFFECT: u8> {
+struct Scripted {
+    effect: Effect,
     script: Vec<Step>,
     attempts: Arc<AtomicU32>,
     result: Value,
 }
 
-const KEYED: u8 = 0;
-const ONCE: u8 = 1;
-const READ: u8 = 2;
-
-impl<const EFFECT: u8> Tool for Scripted<EFFECT> {
+impl Tool for Scripted {
     const NAME: &'static str = "scripted";
     type Args = Order;
     type Output = Value;
 
     fn policy(&self) -> Policy<Order> {
-        let effect = [Effect::Keyed, Effect::Once, Effect::ReadOnly][usize::from(EFFECT)];
-        Policy::new(effect).timeout(Duration::from_millis(80)).key(|order: &Order| json!([order.thing]))
+        Policy::new(self.effect).timeout(Duration::from_millis(200)).key(|order: &Order| json!([order.thing]))
     }
 
     async fn call(&self, _: Order, context: &CallContext) -> Result<Success<Value>, ToolError> {
         let attempt = self.attempts.fetch_add(1, Ordering::SeqCst) as usize;
         match self.script.get(attempt).or(self.script.last()) {
             Some(Step::Hang) => std::future::pending().await,
-            Some(Step::Panic) => panic!("secret"),
+            // Past the hook, which may take longer to print a backtrace than the timeout above allows.
+            Some(Step::Panic) => std::panic::resume_unwind(Box::new("secret")),
             Some(Step::Busy) => Err(ToolError::transient("The backend is busy.")),
             Some(Step::NoAnswer) => Err(ToolError::no_answer("The backend did not answer.")),
             Some(Step::Internal) => Err(ToolError::internal("secret")),
             Some(Step::Reject) => Err(ToolError::rejected("Not on a Sunday.")),
-            Some(Step::Succeed) | None => {
-                Ok(if self.result == json!("key") { json!(context.idempotency_key()) } else { self.result.clone() }
-                    .into())
-            }
+            Some(Step::TellKey) => Ok(json!(context.idempotency_key()).into()),
+            Some(Step::Succeed) | None => Ok(self.result.clone().into()),
         }
     }
 }
@@ -118,9 +116,7 @@ impl Tool for Withdraw {
             .condition_expression("balance >= :amount")
             .update_expression("SET balance = balance - :amount")
             .expression_attribute_values(":amount", amount)
-            .return_values_on_condition_check_failure(
-                aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld,
-            )
+            .return_values_on_condition_check_failure(AllOld)
             .build()?;
         let write = Write::new(TransactWriteItem::builder().update(update).build()).or_else(|item| {
             let balance = item.and_then(|item| item["balance"].as_n().ok().cloned()).unwrap_or_default();
@@ -137,10 +133,10 @@ struct World {
 }
 
 impl World {
-    async fn of<const EFFECT: u8>(script: &[Step], result: Value) -> Self {
+    async fn of(effect: Effect, script: &[Step], result: Value) -> Self {
         let database = Database::start().await;
         let attempts = Arc::new(AtomicU32::new(0));
-        let tool = Scripted::<EFFECT> { script: script.to_vec(), attempts: Arc::clone(&attempts), result };
+        let tool = Scripted { effect, script: script.to_vec(), attempts: Arc::clone(&attempts), result };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
         let pipeline = pipeline(toolbox, database.store());
         Self { database, pipeline, attempts }
@@ -190,8 +186,12 @@ fn pipeline(toolbox: Toolbox, store: Store) -> Pipeline {
 }
 
 async fn call(pipeline: &Pipeline, arguments: Value) -> Outcome {
+    call_by(pipeline, Caller::default(), arguments).await
+}
+
+async fn call_by(pipeline: &Pipeline, caller: Caller, arguments: Value) -> Outcome {
     let tool = pipeline.toolbox().names().next().expect("a tool").to_owned();
-    let call = Call { tool, arguments: Arguments::from_json(arguments), ..Call::default() };
+    let call = Call { tool, arguments: Arguments::from_json(arguments), caller, ..Call::default() };
     let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
     let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
     pipeline.run(call, &around).await
@@ -209,7 +209,7 @@ fn failed(outcome: &Outcome) -> (FailureKind, Changed, bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_equal_call_gets_the_stored_result_whatever_its_value_and_runs_nothing() {
     for result in [json!({"a": 1}), json!(null), json!(false), json!(0), json!(""), json!([]), json!({})] {
-        let world = World::of::<ONCE>(&[Step::Succeed], result.clone()).await;
+        let world = World::of(Effect::Once, &[Step::Succeed], result.clone()).await;
         assert_eq!(world.call(json!({"thing": "A", "amount": 2})).await, success(result.clone(), false));
         assert_eq!(world.call(json!({"amount": 2, "thing": "A"})).await, success(result, true));
         assert_eq!(world.attempts(), 1);
@@ -218,7 +218,7 @@ async fn an_equal_call_gets_the_stored_result_whatever_its_value_and_runs_nothin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_key_is_another_action_and_other_arguments_under_one_key_are_refused() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     assert_eq!(world.call(json!({"thing": "A"})).await, success(json!(1), false));
     assert_eq!(world.call(json!({"thing": "B"})).await, success(json!(1), false));
     let reused = world.call(json!({"thing": "A", "amount": 2})).await;
@@ -229,7 +229,7 @@ async fn another_key_is_another_action_and_other_arguments_under_one_key_are_ref
 #[tokio::test(flavor = "multi_thread")]
 async fn what_must_happen_once_is_never_run_again_after_an_end_that_leaves_it_open() {
     for step in [Step::Hang, Step::Panic, Step::NoAnswer, Step::Internal] {
-        let world = World::of::<ONCE>(&[step, Step::Succeed], json!(1)).await;
+        let world = World::of(Effect::Once, &[step, Step::Succeed], json!(1)).await;
         for _ in 0..2 {
             let outcome = world.call(json!({"thing": "A"})).await;
             assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, false), "{step:?}");
@@ -241,21 +241,21 @@ async fn what_must_happen_once_is_never_run_again_after_an_end_that_leaves_it_op
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keyed_effect_is_run_again_with_the_same_key() {
-    let world = World::of::<KEYED>(&[Step::Hang, Step::Panic, Step::Succeed], json!("key")).await;
+    let world = World::of(Effect::Keyed, &[Step::Hang, Step::Panic, Step::TellKey], json!(null)).await;
     let unknown = world.call(json!({"thing": "A"})).await;
     assert_eq!(failed(&unknown), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
     let Outcome::Success { result: key, replayed: false } = world.call(json!({"thing": "A"})).await else {
         panic!("the next call takes over")
     };
     assert_eq!(key.as_str().map(str::len), Some(64));
-    let other = World::of::<KEYED>(&[Step::Succeed], json!("key")).await;
+    let other = World::of(Effect::Keyed, &[Step::TellKey], json!(null)).await;
     assert_eq!(other.call(json!({"thing": "A"})).await, success(key, false));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_that_changed_nothing_leaves_the_key_free() {
     for (step, kind) in [(Step::Reject, FailureKind::Rejected), (Step::Busy, FailureKind::Transient)] {
-        let world = World::of::<ONCE>(&[step, step, step, Step::Succeed], json!(1)).await;
+        let world = World::of(Effect::Once, &[step, step, step, Step::Succeed], json!(1)).await;
         while world.attempts() < 3 {
             let (found, changed, _) = failed(&world.call(json!({"thing": "A"})).await);
             assert_eq!((found, changed), (kind, Changed::Nothing));
@@ -267,7 +267,7 @@ async fn a_failure_that_changed_nothing_leaves_the_key_free() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_is_tried_three_times_and_never_said_to_have_changed_anything() {
     for step in [Step::Hang, Step::Busy, Step::NoAnswer] {
-        let world = World::of::<READ>(&[step], json!(1)).await;
+        let world = World::of(Effect::ReadOnly, &[step], json!(1)).await;
         let (_, changed, retryable) = failed(&world.call(json!({"thing": "A"})).await);
         assert_eq!((changed, retryable, world.attempts()), (Changed::Nothing, true, 3), "{step:?}");
     }
@@ -275,7 +275,7 @@ async fn a_read_is_tried_three_times_and_never_said_to_have_changed_anything() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_calls_at_once_have_one_effect_and_one_answer() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!({"n": 7})).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!({"n": 7})).await;
     let calls = (0..16).map(|_| world.call(json!({"thing": "A"})));
     let outcomes = futures_util::future::join_all(calls).await;
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == success(json!({"n": 7}), false)).count(), 1);
@@ -306,7 +306,7 @@ async fn a_business_condition_that_fails_is_told_with_its_facts_and_leaves_nothi
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_record_table_away_no_effect_begins() {
-    let World { database, pipeline, attempts } = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let World { database, pipeline, attempts } = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     drop(database);
     let outcome = call(&pipeline, json!({"thing": "A"})).await;
     assert_eq!(failed(&outcome), (FailureKind::Transient, Changed::Nothing, true));
@@ -324,7 +324,7 @@ impl Rivals {
     async fn new() -> Self {
         let database = Database::start().await;
         let toolbox = Toolbox::builder()
-            .tool(Scripted::<KEYED> { script: vec![], attempts: Arc::default(), result: json!(1) })
+            .tool(Scripted { effect: Effect::Keyed, script: vec![], attempts: Arc::default(), result: json!(1) })
             .build()
             .expect("a toolbox");
         let definition = toolbox.get("scripted").expect("the tool").definition();
@@ -427,15 +427,12 @@ async fn an_expired_record_is_replaced_although_it_is_still_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_conversations_do_not_share_a_key_and_one_conversation_does() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let mut replays = Vec::new();
     for conversation in ["x", "y", "x"] {
         let caller = Caller { conversation: Some(conversation.into()), identity: None };
-        let arguments = Arguments::from_json(json!({"thing": "A"}));
-        let call = Call { tool: "scripted".into(), arguments, caller, ..Call::default() };
-        let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
-        let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
-        replays.push(matches!(world.pipeline.run(call, &around).await, Outcome::Success { replayed: true, .. }));
+        let outcome = call_by(&world.pipeline, caller, json!({"thing": "A"})).await;
+        replays.push(matches!(outcome, Outcome::Success { replayed: true, .. }));
     }
     assert_eq!(replays, [false, false, true]);
 }

@@ -21,9 +21,7 @@ async fn serve(invocation: Invocation) -> Answer {
         Ok("block") => loop {
             thread::park();
         },
-        Ok("refuse") => {
-            Err(FunctionError { error_type: String::from("NotAToolCall"), error_message: String::from("No.") })
-        }
+        Ok("refuse") => Err(FunctionError::new("NotAToolCall", "No.")),
         _ => Ok(json!({
             "bytes": invocation.payload.len(),
             "clientContext": invocation.client_context.map(|bytes| bytes.to_vec()),

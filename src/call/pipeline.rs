@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Call, attempt,
+    Arguments, Call, attempt,
     attempt::Ended,
     deadline::{Deadline, USEFUL},
     explain, retry,
@@ -77,7 +77,7 @@ impl Pipeline {
         let mut report = Report::of(self.toolbox.get(&call.tool).map(Entry::definition));
         report.call_id = call.id.as_deref().map(bounded);
         report.conversation = call.caller.conversation.as_deref().map(bounded);
-        let outcome = match self.serve(&call, around, &mut report).await {
+        let outcome = match self.serve(call, around, &mut report).await {
             Ok(Answer { result, replayed }) => Outcome::Success { result, replayed },
             Err(failure) => Outcome::Failure(failure),
         };
@@ -88,15 +88,13 @@ impl Pipeline {
     }
 
     /// The steps. Each either goes on or ends the call with the sentence that the model reads.
-    async fn serve(&self, call: &Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
-        let entry = self.find(call)?;
-        let arguments = validate(entry, call)?;
+    async fn serve(&self, mut call: Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
+        let entry = self.find(&call)?;
+        let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
         let plan = plan(entry, &arguments)?;
         budget(entry.definition(), &around.deadline)?;
-        let key = key(entry.definition(), call, &plan, &arguments, report)?;
-        let key = key.as_ref();
-        let Plan { needs_approval, .. } = plan;
-        let deadline = around.deadline;
+        let key = key(entry.definition(), &call, &plan, &arguments, report)?;
+        let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
         let mut run =
             Run { entry, arguments, key, call, deadline, report, needs_approval, approved: false, maybe_done: false };
         let answer = match (key, entry.definition().effect) {
@@ -217,10 +215,9 @@ impl Run<'_> {
 }
 
 /// Checks the arguments against the schema that the model was told, all faults at once.
-fn validate(entry: &Entry, call: &Call) -> Result<Value, Failure> {
-    let arguments = entry.checker().normalise(call.arguments.values.clone());
+fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
+    let arguments = entry.checker().normalise(values);
     // What could not be read comes first: of two faults with one path the first is told.
-    let mut faults = call.arguments.faults.clone();
     faults.extend(entry.checker().check(&arguments));
     if faults.is_empty() { Ok(arguments) } else { Err(invalid(entry.definition(), &faults)) }
 }

@@ -94,6 +94,12 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_is_tried_again_after_a_conflict_or_silence_but_not_where_the_client_has_retried() {
+        assert!(again(&Ended::Conflict, Effect::Atomic) && again(&Ended::CommitLost, Effect::Atomic));
+        assert!(!again(&Ended::StoreRefused, Effect::Atomic) && !again(&Ended::NoTime, Effect::Atomic));
+    }
+
+    #[test]
     fn there_are_three_attempts_in_all() {
         let busy = Ended::Failed(ToolError::transient("Busy."));
         assert!(decide(&busy, Effect::ReadOnly, 2, PLENTY, 0.0).is_some());

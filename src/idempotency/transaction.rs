@@ -110,3 +110,67 @@ fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<
         None => Err(StoreError::from_sdk(OPERATION, error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::{AttributeValue, error::TransactionCanceledException};
+    use aws_smithy_types::{body::SdkBody, error::ErrorMetadata};
+
+    use super::*;
+    use crate::idempotency::StoreErrorKind;
+
+    fn refused(error: TransactWriteItemsError, status: u16) -> SdkError<TransactWriteItemsError, HttpResponse> {
+        SdkError::service_error(error, HttpResponse::new(status.try_into().expect("a status"), SdkBody::empty()))
+    }
+
+    /// A transaction that was cancelled for these reasons, the record's first; each has the item of an order.
+    fn cancelled(codes: &[&str]) -> SdkError<TransactWriteItemsError, HttpResponse> {
+        let reason = |code: &&str| {
+            let order = AttributeValue::S(String::from("ORD-12345"));
+            CancellationReason::builder().code(*code).item("order_id", order).build()
+        };
+        let reasons = Some(codes.iter().map(reason).collect());
+        // The SDK fills in the code of the error from the answer.
+        let meta = ErrorMetadata::builder().code("TransactionCanceledException").build();
+        let error = TransactionCanceledException::builder().set_cancellation_reasons(reasons).meta(meta).build();
+        refused(TransactWriteItemsError::TransactionCanceledException(error), 400)
+    }
+
+    #[test]
+    fn a_condition_that_fails_is_told_by_the_place_of_its_write() {
+        let ended = outcome_of(cancelled(&["None", "None", "ConditionalCheckFailed"])).expect("an outcome");
+        let Commit::ConditionFailed(1, Some(item)) = ended else { panic!("{ended:?}") };
+        assert!(item.contains_key("order_id"));
+    }
+
+    #[test]
+    fn a_record_that_is_there_goes_before_any_condition_of_the_tool() {
+        let error =
+            outcome_of(cancelled(&["ConditionalCheckFailed", "ConditionalCheckFailed"])).expect_err("no record");
+        assert_eq!(error.kind, StoreErrorKind::NoRecord, "the item is an order, and no record of ours");
+    }
+
+    #[test]
+    fn a_conflict_may_be_tried_again_unless_a_condition_failed_as_well() {
+        assert!(matches!(outcome_of(cancelled(&["None", "TransactionConflict"])), Ok(Commit::Conflict)));
+        let both = outcome_of(cancelled(&["TransactionConflict", "ConditionalCheckFailed"]));
+        assert!(matches!(both, Ok(Commit::ConditionFailed(0, _))), "{both:?}");
+    }
+
+    #[test]
+    fn only_an_answer_that_refuses_says_that_nothing_was_written() {
+        let coded = |code: &str| TransactWriteItemsError::generic(ErrorMetadata::builder().code(code).build());
+        for (error, kind) in [
+            (cancelled(&["None", "ThrottlingError"]), StoreErrorKind::Refused),
+            (refused(coded("ValidationException"), 400), StoreErrorKind::Refused),
+            (refused(coded("ThrottlingException"), 400), StoreErrorKind::Refused),
+            (refused(coded("InternalServerError"), 500), StoreErrorKind::NoAnswer),
+            (refused(coded("ServiceUnavailable"), 503), StoreErrorKind::NoAnswer),
+            (SdkError::timeout_error("late"), StoreErrorKind::NoAnswer),
+            (SdkError::construction_failure("bad"), StoreErrorKind::Refused),
+        ] {
+            let shown = format!("{error:?}");
+            assert_eq!(outcome_of(error).expect_err("no outcome").kind, kind, "{shown}");
+        }
+    }
+}

@@ -56,7 +56,7 @@ pub(super) async fn answer(
 
 /// A fault of ours, in one or two flat sentences.
 pub(super) fn internal(sentences: &str) -> FunctionError {
-    FunctionError { error_type: String::from("Internal"), error_message: sentences.to_owned() }
+    FunctionError::new("Internal", sentences)
 }
 
 #[cfg(test)]

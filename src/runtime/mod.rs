@@ -149,7 +149,7 @@ fn live<S: Serve>(
         }
         Err(error) => {
             let sentence = error.to_string();
-            let told = FunctionError { error_type: error.name().to_owned(), error_message: sentence.clone() };
+            let told = FunctionError::new(error.name(), sentence.clone());
             own.block_on(api.fail_start(&told));
             sentence
         }
