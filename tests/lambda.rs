@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Backends, CountingProxy, Database, Event, Function, RuntimeApi, example};
+use support::{Backends, CountingProxy, Database, Event, Fault, FaultyProxy, Function, RuntimeApi, example};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
 
@@ -15,6 +15,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
 struct World {
     function: Function,
     proxy: CountingProxy,
+    faults: FaultyProxy,
     backends: Backends,
     _database: Database,
 }
@@ -22,7 +23,8 @@ struct World {
 /// The real program on a DynamoDB of its own, whose requests are counted.
 async fn world() -> World {
     let database = Database::start().await;
-    let proxy = CountingProxy::start(&database.endpoint()).await;
+    let faults = FaultyProxy::start(&database.endpoint()).await;
+    let proxy = CountingProxy::start(&faults.endpoint()).await;
     let backends = Backends::start().await;
     let settings = [
         ("IDEMPOTENCY_TABLE", "idempotency"),
@@ -35,7 +37,7 @@ async fn world() -> World {
     ];
     let mut function = RuntimeApi::start().await.launch(PROGRAM, &settings);
     function.ready().await;
-    World { function, proxy, backends, _database: database }
+    World { function, proxy, faults, backends, _database: database }
 }
 
 /// The example whose tools misbehave.
@@ -141,6 +143,24 @@ async fn a_hanging_tool_is_answered_before_the_deadline() {
     assert!(answer.in_time);
     assert_eq!(answer.response()["toolResult"]["status"], "error");
     assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_completed_costs_no_call_its_answer() {
+    let world = world().await;
+    let World { mut function, faults, .. } = world; // the rest lives on in `world`
+    faults.misbehave("UpdateItem", [Fault::Silence]);
+    let label = json!({"order_id": "ORD-12345", "carrier": "ups"});
+    let message = json!({"role": "assistant", "content": [
+        tool_use("t1", "create_shipping_label", &label),
+        tool_use("t2", "get_order", &json!({"order_id": "ORD-12345"})),
+    ]});
+    let answer = function.invoke(Event::json(&message).time_left(Duration::from_secs(2))).await;
+    assert!(answer.in_time);
+    let content = answer.response()["content"].clone();
+    let statuses: Vec<_> = (0..2).map(|n| content[n]["toolResult"]["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["success", "success"]);
+    assert!(function.output().contains("CompletionLost"), "{}", function.output());
 }
 
 #[tokio::test]
