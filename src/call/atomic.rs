@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::{
     attempt::Ended,
     deadline::USEFUL,
+    explain,
     pipeline::{Answer, Pipeline, Run},
-    recorded::{Next, no_key},
+    recorded::{Next, no_key, note},
 };
 use crate::{
     idempotency::{Claim, Commit, Key, Record, StoreErrorKind, Stored},
@@ -20,6 +21,7 @@ impl Pipeline {
         let Some(key) = run.key.clone() else { return Err(no_key(run)) };
         let claim = run.claim(self.store.now());
         loop {
+            let mut record_was_seen = false;
             let ended = match run.attempt().await {
                 Ok(success) => match self.commit(run, &key, &claim, success).await {
                     Committed::Done(result) => return Ok(Answer { result, replayed: false }),
@@ -27,11 +29,39 @@ impl Pipeline {
                         Some(answer) => return Ok(answer),
                         None => Ended::Conflict,
                     },
+                    Committed::ConditionFailed(error) => {
+                        record_was_seen = true; // by the transaction, whose first condition held
+                        Ended::Failed(error)
+                    }
                     Committed::Not(ended) => ended,
                 },
                 Err(ended) => ended,
             };
-            run.retry_or_fail(&ended).await?;
+            if let Err(failure) = run.retry_or_fail(&ended).await {
+                if record_was_seen {
+                    return Err(failure);
+                }
+                return self.unless_made_before(run, &key, &claim, failure).await;
+            }
+        }
+    }
+
+    /// A call that fails before its commit has not seen the record. An earlier call may have made the effect, and then it
+    /// would be wrong to say that nothing was made: so the record is looked at, and its result is the answer.
+    async fn unless_made_before(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+        failure: Failure,
+    ) -> Result<Answer, Failure> {
+        match self.store.read(key, run.deadline.time_to_settle()).await {
+            Ok(None) => Err(failure),
+            Ok(Some(record)) => self.meet_committed(run, key, claim, record).await?.ok_or(failure),
+            Err(error) => {
+                note(run, &error);
+                Err(explain::for_this_call(failure))
+            }
         }
     }
 
@@ -54,13 +84,14 @@ impl Pipeline {
                     || ToolError::internal("the condition of a write failed that has no explanation").nothing_sent(),
                     |explain| explain(item.as_ref()),
                 );
-                Committed::Not(Ended::Failed(error))
+                Committed::ConditionFailed(error)
             }
             Err(error) => {
                 tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
                 Committed::Not(match error.kind {
                     StoreErrorKind::NoAnswer => Ended::CommitLost,
                     StoreErrorKind::Refused | StoreErrorKind::NoRecord => Ended::StoreRefused,
+                    StoreErrorKind::Fault => Ended::Failed(ToolError::internal(error).nothing_sent()),
                 })
             }
         }
@@ -87,5 +118,6 @@ impl Pipeline {
 enum Committed {
     Done(Value),
     Held(Record),
+    ConditionFailed(ToolError),
     Not(Ended),
 }

@@ -85,7 +85,10 @@ impl Pipeline {
             Decision::Replay(stored) => Ok(Next::End(replay(stored))),
             Decision::InProgress(_) => Ok(Next::Wait),
             Decision::TakeOver => match self.store.take_over(key, claim, &record, time).await {
-                Ok(Acquired::Mine(guard)) => Ok(Next::Go(guard)),
+                Ok(Acquired::Mine(guard)) => {
+                    run.maybe_done = true; // the execution that is gone may have got that far
+                    Ok(Next::Go(guard))
+                }
                 Ok(Acquired::Held(_)) => Ok(Next::Wait),
                 Err(error) => Err(unavailable(run, &error)),
             },
@@ -96,14 +99,14 @@ impl Pipeline {
                 Err(lost(run.tool()))
             }
             Decision::Unknown => Err(lost(run.tool())),
-            Decision::KeyReused => Err(key_reused(run.tool())),
+            Decision::KeyReused => Err(key_reused()),
         }
     }
 
     /// Waits a little and looks again. `None` if the record is gone.
     async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
         if run.deadline.time_left() <= *pause {
-            return Err(in_progress(run.tool()));
+            return Err(in_progress());
         }
         tokio::time::sleep(*pause).await;
         *pause = (*pause * 2).min(POLL.1);
@@ -159,7 +162,7 @@ async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Fa
     failure
 }
 
-fn note(run: &mut Run<'_>, error: &StoreError) {
+pub(super) fn note(run: &mut Run<'_>, error: &StoreError) {
     tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
     tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
 }
@@ -171,24 +174,29 @@ pub(super) fn no_key(run: &mut Run<'_>) -> Failure {
 
 pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
     note(run, error);
+    if error.kind == StoreErrorKind::Fault {
+        run.report.fault = Some(error.to_string());
+        let text = explain::internal(&run.report.reference) + " Calling it again will not help.";
+        return explain::nothing_here(FailureKind::Internal, text);
+    }
     let text =
         "The record that keeps this from being done twice is not available, so it was not begun. Try again later.";
-    explain::nothing(run.tool(), FailureKind::Transient, text)
+    explain::nothing_here(FailureKind::Transient, text)
 }
 
-fn in_progress(tool: &Definition) -> Failure {
+fn in_progress() -> Failure {
     let text = "The same action is being carried out by another call, which has not ended yet. \
                 Ask again later with the same arguments: it is not done twice.";
-    explain::nothing(tool, FailureKind::InProgress, text).with_changed(Changed::Nothing, "This call changed nothing.")
+    explain::nothing_here(FailureKind::InProgress, text)
 }
 
 fn lost(tool: &Definition) -> Failure {
     explain::unknown(tool, "An earlier call did this and its end is not known.")
 }
 
-fn key_reused(tool: &Definition) -> Failure {
+fn key_reused() -> Failure {
     let text = "The same action was asked for before with other arguments, so this call was not carried out. \
                 If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
                 tells them apart.";
-    explain::nothing(tool, FailureKind::KeyReused, text)
+    explain::nothing_here(FailureKind::KeyReused, text)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::{
+    config::http::HttpResponse,
     error::SdkError,
     operation::{
         delete_item::DeleteItemError,
@@ -134,10 +135,7 @@ impl Guard {
     }
 
     /// The record that made a fenced update fail.
-    pub(super) fn superseded<R>(error: SdkError<UpdateItemError, R>) -> Result<Record, StoreError>
-    where
-        R: std::fmt::Debug + Send + Sync + 'static,
-    {
+    pub(super) fn superseded(error: SdkError<UpdateItemError, HttpResponse>) -> Result<Record, StoreError> {
         match error {
             SdkError::ServiceError(answer) if answer.err().is_conditional_check_failed_exception() => {
                 match answer.into_err() {

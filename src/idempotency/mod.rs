@@ -15,6 +15,7 @@
 //! What a record means is decided in one pure function, [`decide`], wherever the record came from.
 
 mod decide;
+mod doubt;
 mod guard;
 mod key;
 mod record;

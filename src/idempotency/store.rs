@@ -4,6 +4,7 @@ use std::{future::Future, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
+    config::http::HttpResponse,
     error::{ProvideErrorMetadata, SdkError},
     operation::put_item::PutItemError,
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure::AllOld},
@@ -12,11 +13,15 @@ use tokio::time::timeout;
 
 use super::{
     decide::Claim,
+    doubt::Doubt,
     guard::Guard,
     key::Key,
     record::{Item, Record, State, n, s},
 };
-use crate::clock::{Clock, Timestamp};
+use crate::{
+    clock::{Clock, Timestamp},
+    tool::{THROTTLING, connection_was_refused},
+};
 
 pub(super) const FREE: &str = "attribute_not_exists(pk) OR expires_at <= :now";
 
@@ -40,8 +45,10 @@ pub enum Acquired {
 /// Why a request to the table gave no answer that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// Surely nothing was written: throttled or refused.
+    /// Surely nothing was written, and it may be otherwise later: throttled, or not reached.
     Refused,
+    /// Surely nothing was written, and never will be: the request, the table or the permissions are wrong.
+    Fault,
     /// It may have been written: no answer in time, or a broken connection.
     NoAnswer,
     /// The item is no record of ours.
@@ -65,27 +72,42 @@ impl StoreError {
         Self { kind, operation, source: None }
     }
 
-    pub(super) fn from_sdk<E, R>(operation: &'static str, error: SdkError<E, R>) -> Self
+    /// What the client's last attempt says.
+    pub(super) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
-        R: std::fmt::Debug + Send + Sync + 'static,
     {
-        let refused = match &error {
-            SdkError::ConstructionFailure(_) => true,
-            SdkError::ServiceError(answer) => !matches!(answer.err().code(), None | Some("InternalServerError")),
-            _ => false,
+        let kind = match &error {
+            SdkError::ConstructionFailure(_) => StoreErrorKind::Fault,
+            SdkError::ServiceError(answer) if answer.raw().status().is_client_error() => refusal(answer.err().code()),
+            SdkError::DispatchFailure(_) if connection_was_refused(&error) => StoreErrorKind::Refused,
+            _ => StoreErrorKind::NoAnswer,
         };
-        let kind = if refused { StoreErrorKind::Refused } else { StoreErrorKind::NoAnswer };
         Self { kind, operation, source: Some(Box::new(error)) }
+    }
+
+    /// What all attempts together say.
+    pub(super) fn given(self, doubt: &Doubt) -> Self {
+        if doubt.remains() { Self { kind: StoreErrorKind::NoAnswer, ..self } } else { self }
+    }
+}
+
+/// A 4xx: whether waiting helps. Without a code it was not DynamoDB that answered.
+fn refusal(code: Option<&str>) -> StoreErrorKind {
+    const BUSY: [&str; 3] =
+        ["TransactionCanceledException", "TransactionConflictException", "ReplicatedWriteConflictException"];
+    match code {
+        Some(code) if !THROTTLING.contains(&code) && !BUSY.contains(&code) => StoreErrorKind::Fault,
+        _ => StoreErrorKind::Refused,
     }
 }
 
 /// Gives a request up when its time is up.
-pub(super) async fn within<T, E, R>(
+pub(super) async fn within<T, E>(
     time: Duration,
     operation: &'static str,
-    request: impl Future<Output = Result<T, SdkError<E, R>>>,
-) -> Result<Result<T, SdkError<E, R>>, StoreError> {
+    request: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+) -> Result<Result<T, SdkError<E, HttpResponse>>, StoreError> {
     timeout(time, request).await.map_err(|_| StoreError::new(StoreErrorKind::NoAnswer, operation))
 }
 
@@ -106,7 +128,7 @@ impl Store {
     ///
     /// [`StoreErrorKind::NoAnswer`] leaves open whether the record was written.
     pub async fn acquire(&self, key: &Key, claim: &Claim, time: Duration) -> Result<Acquired, StoreError> {
-        let now = self.now();
+        let (now, doubt) = (self.now(), Doubt::default());
         let request = self
             .client
             .put_item()
@@ -115,6 +137,8 @@ impl Store {
             .condition_expression(FREE)
             .expression_attribute_values(":now", n(now.as_millis() / 1000))
             .return_values_on_condition_check_failure(AllOld)
+            .customize()
+            .interceptor(doubt.clone())
             .send();
         match within(time, "PutItem", request).await? {
             Ok(_) => Ok(Acquired::Mine(Guard::new(self.clone(), key.clone(), claim.clone(), 1))),
@@ -124,7 +148,7 @@ impl Store {
                 };
                 held(failed.item(), "PutItem").map(Acquired::Held)
             }
-            Err(error) => Err(StoreError::from_sdk("PutItem", error)),
+            Err(error) => Err(StoreError::from_sdk("PutItem", error).given(&doubt)),
         }
     }
 

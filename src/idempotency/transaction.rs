@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::{
+    config::http::HttpResponse,
     error::SdkError,
     operation::transact_write_items::TransactWriteItemsError,
     types::{CancellationReason, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem},
@@ -11,9 +12,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     decide::Claim,
+    doubt::Doubt,
     key::{Key, hex},
     record::{Item, Record, State, Stored, n, result_attribute, s},
-    store::{FREE, Store, StoreError, held, new_item, within},
+    store::{FREE, Store, StoreError, StoreErrorKind, held, new_item, within},
 };
 
 /// How a transaction ended.
@@ -47,16 +49,19 @@ impl Store {
         writes: Vec<TransactWriteItem>,
         time: Duration,
     ) -> Result<Commit, CommitError> {
+        let doubt = Doubt::default();
         let items = std::iter::once(self.record_put(key, claim, result)?).chain(writes).collect();
         let request = self
             .client
             .transact_write_items()
             .set_transact_items(Some(items))
             .client_request_token(token(key, claim, attempt))
+            .customize()
+            .interceptor(doubt.clone())
             .send();
         match within(time, "TransactWriteItems", request).await? {
             Ok(_) => Ok(Commit::Done),
-            Err(error) => outcome_of(error),
+            Err(error) => outcome_of(error).map_err(|error| error.given(&doubt)),
         }
     }
 
@@ -78,7 +83,7 @@ impl Store {
             .return_values_on_condition_check_failure(AllOld)
             .build()
             .map_err(|error| {
-                StoreError::from_sdk::<TransactWriteItemsError, ()>(
+                StoreError::from_sdk::<TransactWriteItemsError>(
                     "TransactWriteItems",
                     SdkError::construction_failure(error),
                 )
@@ -94,15 +99,11 @@ fn token(key: &Key, claim: &Claim, attempt: u32) -> String {
     hex(&digest[..16])
 }
 
-fn outcome_of<R>(error: SdkError<TransactWriteItemsError, R>) -> Result<Commit, StoreError>
-where
-    R: std::fmt::Debug + Send + Sync + 'static,
-{
+fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<Commit, StoreError> {
     const OPERATION: &str = "TransactWriteItems";
     let reasons = match &error {
         SdkError::ServiceError(answer) => match answer.err() {
             TransactWriteItemsError::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons(),
-            TransactWriteItemsError::TransactionInProgressException(_) => return Ok(Commit::Conflict),
             _ => return Err(StoreError::from_sdk(OPERATION, error)),
         },
         _ => return Err(StoreError::from_sdk(OPERATION, error)),
@@ -122,5 +123,10 @@ where
     if reasons.iter().any(|reason| code(reason) == "TransactionConflict") {
         return Ok(Commit::Conflict);
     }
-    Err(StoreError::from_sdk(OPERATION, error))
+    let is_malformed = reasons.iter().any(|reason| code(reason) == "ValidationError");
+    let mut error = StoreError::from_sdk(OPERATION, error);
+    if is_malformed {
+        error.kind = StoreErrorKind::Fault;
+    }
+    Err(error)
 }

@@ -54,6 +54,7 @@ mod toolbox;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
+pub(crate) use self::aws::{THROTTLING, connection_was_refused};
 pub use self::{
     any::{AnyTool, Plan},
     context::{CallContext, Caller},
