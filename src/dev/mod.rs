@@ -22,7 +22,7 @@
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use crate::{
     settings::{self, Env},
@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
 }
 
 fn failed(trouble: &Trouble) -> ExitCode {
-    eprintln!("error: {trouble}");
+    let _ = writeln!(std::io::stderr(), "error: {trouble}");
     ExitCode::from(2)
 }
 
