@@ -23,6 +23,7 @@
 //! | [`clock`] | the time of day, and a clock that tests can stop |
 //! | [`handler`] | one invocation, from bytes to answer |
 //! | [`app`] | puts the parts together |
+//! | [`approver`] | a second function, by which a person approves what waits |
 //! | [`settings`] | the environment variables, checked at start |
 //! | [`runtime`] | the Lambda Runtime API: invocations in, answers out |
 //! | `dev` | the local program: the embedded DynamoDB, the demo backends, the command line |
@@ -30,6 +31,7 @@
 extern crate self as action_group; // so that the examples of the documentation can be pasted into src/tools
 
 pub mod app;
+pub mod approver;
 pub mod arguments;
 pub mod aws;
 pub mod call;

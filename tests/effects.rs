@@ -342,6 +342,7 @@ impl Rivals {
                 now.as_millis() - u64::try_from(ago.as_millis()).expect("a short time"),
             ),
             expires_at: now.plus(Duration::from_mins(1)),
+            for_approval: None,
         }
     }
 

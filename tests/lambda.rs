@@ -7,36 +7,9 @@ mod support;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{Backends, CountingProxy, Database, Event, Function, RuntimeApi, example};
+use support::{CountingProxy, Database, Event, Function, RuntimeApi, World, example};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
-
-/// The real program with everything around it.
-struct World {
-    function: Function,
-    proxy: CountingProxy,
-    backends: Backends,
-    _database: Database,
-}
-
-/// The real program on a DynamoDB of its own, whose requests are counted.
-async fn world() -> World {
-    let database = Database::start().await;
-    let proxy = CountingProxy::start(&database.endpoint()).await;
-    let backends = Backends::start().await;
-    let settings = [
-        ("IDEMPOTENCY_TABLE", "idempotency"),
-        ("ORDERS_TABLE", "orders"),
-        ("REFUNDS_TABLE", "refunds"),
-        ("CARRIER_URL", backends.endpoint()),
-        ("MAIL_FROM", "shop@example.com"),
-        ("AWS_ENDPOINT_URL_DYNAMODB", &proxy.endpoint()),
-        ("AWS_ENDPOINT_URL_SESV2", backends.endpoint()),
-    ];
-    let mut function = RuntimeApi::start().await.launch(PROGRAM, &settings);
-    function.ready().await;
-    World { function, proxy, backends, _database: database }
-}
 
 /// The example whose tools misbehave.
 async fn misbehaving() -> Function {
@@ -58,7 +31,7 @@ async fn assert_alive(function: &mut Function) {
 
 #[tokio::test]
 async fn it_starts_and_asks_for_work() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, proxy, .. } = world; // the rest lives on in `world`
     assert!(function.is_alive());
     assert!(proxy.take().is_empty(), "the start needs no table");
@@ -66,7 +39,7 @@ async fn it_starts_and_asks_for_work() {
 
 #[tokio::test]
 async fn a_call_is_answered_through_each_door() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, .. } = world; // the rest lives on in `world`
     let converse = function.invoke(Event::file("converse/get-order.json")).await.response();
     assert_eq!(converse["toolResult"]["status"], "success");
@@ -86,7 +59,7 @@ async fn a_call_is_answered_through_each_door() {
 
 #[tokio::test]
 async fn a_gateway_call_with_propagated_headers_is_answered() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, .. } = world; // the rest lives on in `world`
     let answer = function.invoke(Event::file("gateway/propagated-headers.json")).await.response();
     assert_eq!(answer["ok"], true);
@@ -94,7 +67,7 @@ async fn a_gateway_call_with_propagated_headers_is_answered() {
 
 #[tokio::test]
 async fn no_client_context_ends_the_process() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, .. } = world; // the rest lives on in `world`
     for context in [
         &br#"{"custom":{"bedrockAgentCorePropagatedHeaders":{"x-user":"u-1"}}}"#[..],
@@ -110,7 +83,7 @@ async fn no_client_context_ends_the_process() {
 
 #[tokio::test]
 async fn bytes_that_are_no_json_are_an_error_of_the_invocation() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, .. } = world; // the rest lives on in `world`
     for payload in [&b""[..], b"{", b"\xff\xfe", b"{\"a\":1}}"] {
         let error = function.invoke(Event::raw(payload.to_vec())).await.error();
@@ -129,7 +102,7 @@ async fn a_panicking_tool_is_a_tool_result_like_any_other() {
 
     let answer = function.invoke(Event::json(&tool_use("t2", "works", &json!({"text": "hello"})))).await.response();
     assert_eq!(answer["toolResult"]["status"], "success");
-    let output = function.output();
+    let output = function.output_when(|output| output.contains("misbehave.rs:")).await;
     assert!(output.contains("misbehave.rs:") && !output.contains("SECRET"), "{output}");
 }
 
@@ -168,7 +141,7 @@ async fn calls_beside_a_panic_and_a_hang_get_their_results() {
 
 #[tokio::test]
 async fn the_deadline_of_cargo_lambda_watch_leaves_time_for_a_call() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, .. } = world; // the rest lives on in `world`
     let event = Event::file("converse/get-order.json").deadline_header("600000");
     assert_eq!(function.invoke(event).await.response()["toolResult"]["status"], "success");
@@ -176,7 +149,7 @@ async fn the_deadline_of_cargo_lambda_watch_leaves_time_for_a_call() {
 
 #[tokio::test]
 async fn a_deadline_that_has_just_passed_is_answered_and_nothing_is_done() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, proxy, .. } = world; // the rest lives on in `world`
     let event = Event::file("converse/refund-order.json").time_left(Duration::ZERO);
     let answer = function.invoke(event).await.response();
@@ -208,7 +181,7 @@ fn without_a_runtime_api_it_says_how_to_run_the_tools_here() {
 /// `docs/performance.md` quotes these counts.
 #[tokio::test]
 async fn a_call_costs_the_requests_that_its_effect_says() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, proxy, backends, .. } = world; // the rest lives on in `world`
     for (event, first, replay) in [
         // The tool's own read, and nothing for the record.
@@ -229,11 +202,11 @@ async fn a_call_costs_the_requests_that_its_effect_says() {
 
 #[tokio::test]
 async fn metric_lines_and_log_lines_of_the_real_program_are_json_and_hold_no_arguments() {
-    let world = world().await;
+    let world = World::start(PROGRAM).await;
     let World { mut function, .. } = world; // the rest lives on in `world`
     function.invoke(Event::file("converse/send-email.json")).await.response();
     function.invoke(Event::file("converse/get-order.json")).await.response();
-    let output = function.output();
+    let output = function.output_when(|output| output.matches("\"message\":\"call\"").count() == 2).await;
     let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let metrics: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
     assert_eq!(

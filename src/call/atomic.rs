@@ -6,7 +6,7 @@ use super::{
     attempt::Ended,
     deadline::USEFUL,
     pipeline::{Answer, Pipeline, Run},
-    recorded::{Next, note},
+    recorded::{Next, note, settle_failure},
 };
 use crate::{
     idempotency::{Claim, Commit, Key, Record, StoreErrorKind, Stored},
@@ -18,19 +18,42 @@ impl Pipeline {
     /// Runs the tool and commits what it returns, until it is committed or must not be tried again.
     pub(super) async fn commit_atomically(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let claim = run.claim(self.store.now());
+        // Only an approved call holds a record before it commits.
+        let mut guard = None;
+        if run.needs_approval {
+            match self.enter(run, key, &claim).await? {
+                Ok(approved) => guard = Some(approved),
+                Err(answer) => return Ok(answer),
+            }
+        }
         loop {
             let ended = match run.attempt().await {
                 Ok(success) => match self.commit(run, key, &claim, success).await {
                     Committed::Done(result) => return Ok(Answer { result, replayed: false }),
                     Committed::Held(record) => match self.meet_committed(run, key, &claim, record).await? {
-                        Some(answer) => return Ok(answer),
-                        None => Ended::Conflict,
+                        Next::End(answer) => return Ok(answer),
+                        Next::Go(approved) => {
+                            run.approved = approved.is_approved();
+                            guard = Some(approved);
+                            continue;
+                        }
+                        Next::Acquire | Next::Wait => Ended::Conflict,
                     },
                     Committed::Not(ended) => ended,
                 },
                 Err(ended) => ended,
             };
-            run.retry_or_fail(&ended).await?;
+            if run.asks_for_approval(&ended) {
+                match self.ask(run, key, &claim, guard.take(), &ended).await? {
+                    Ok(approved) => guard = Some(approved),
+                    Err(answer) => return Ok(answer),
+                }
+            } else if let Err(failure) = run.retry_or_fail(&ended).await {
+                return Err(match guard {
+                    Some(guard) => settle_failure(run, guard, failure).await,
+                    None => failure,
+                });
+            }
         }
     }
 
@@ -65,20 +88,20 @@ impl Pipeline {
         }
     }
 
-    /// The key has a record already: its result, unless it has expired meanwhile or somebody is at it.
+    /// The key has a record already.
     async fn meet_committed(
         &self,
         run: &mut Run<'_>,
         key: &Key,
         claim: &Claim,
         record: Record,
-    ) -> Result<Option<Answer>, Failure> {
+    ) -> Result<Next, Failure> {
         let ours = record.owner == claim.owner;
-        match self.meet(run, key, claim, record).await? {
+        Ok(match self.meet(run, key, claim, record).await? {
             // Committed by an earlier attempt of this very call, whose answer was lost: it is no replay.
-            Next::End(answer) => Ok(Some(Answer { replayed: answer.replayed && !ours, ..answer })),
-            Next::Acquire | Next::Wait | Next::Go(_) => Ok(None),
-        }
+            Next::End(answer) => Next::End(Answer { replayed: answer.replayed && !ours, ..answer }),
+            next => next,
+        })
     }
 }
 

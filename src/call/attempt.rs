@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use futures_util::future::BoxFuture;
 use tokio::{task::AbortHandle, time::timeout};
 
-use crate::tool::{AnyTool, CallContext, Phase, Success, ToolError};
+use crate::tool::{Phase, ToolError};
 
 /// How an attempt ended that has no result.
 #[derive(Debug)]
@@ -37,6 +37,14 @@ impl Ended {
         }
     }
 
+    /// What the tool says about it, for the model; empty if it says nothing.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Failed(error) => &error.text,
+            _ => "",
+        }
+    }
+
     /// A word for the log.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -60,14 +68,12 @@ impl Drop for Abort {
     }
 }
 
-/// Runs the tool once.
-pub async fn run(
-    tool: &dyn AnyTool,
-    arguments: Value,
-    context: CallContext,
+/// Runs a tool's code once.
+pub async fn run<T: Send + 'static>(
+    code: BoxFuture<'static, Result<T, ToolError>>,
     time: Duration,
-) -> Result<Success<Value>, Ended> {
-    let task = tokio::spawn(tool.call(arguments, context));
+) -> Result<T, Ended> {
+    let task = tokio::spawn(code);
     let _abort = Abort(task.abort_handle());
     match timeout(time, task).await {
         Err(_) => Err(Ended::TimedOut),

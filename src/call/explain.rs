@@ -71,6 +71,7 @@ fn kind_of(error: &ToolError) -> FailureKind {
         ToolErrorKind::NotFound => FailureKind::NotFound,
         ToolErrorKind::Rejected => FailureKind::Rejected,
         ToolErrorKind::Denied => FailureKind::Denied,
+        ToolErrorKind::ApprovalRequired => FailureKind::ApprovalRequired,
         ToolErrorKind::Transient => FailureKind::Transient,
         ToolErrorKind::Internal => FailureKind::Internal,
     }

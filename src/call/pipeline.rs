@@ -17,7 +17,7 @@ use crate::{
     idempotency::{Claim, Key, Store, Stored},
     outcome::{Failure, FailureKind, Outcome, left_out, too_large},
     telemetry::{Origin, Report, Telemetry},
-    tool::{CallContext, Definition, Effect, Entry, Plan, Scope, Success, ToolErrorKind, Toolbox},
+    tool::{CallContext, Definition, Effect, Entry, Plan, Reconciled, Scope, Success, ToolErrorKind, Toolbox},
 };
 
 /// What every call needs. One for the life of the process.
@@ -47,6 +47,9 @@ pub(super) struct Run<'a> {
     pub call: &'a Call,
     pub deadline: Deadline,
     pub report: &'a mut Report,
+    /// Whether a person has to approve it, and has.
+    pub needs_approval: bool,
+    pub approved: bool,
     /// Whether some attempt so far may have had its effect.
     pub maybe_done: bool,
 }
@@ -89,16 +92,15 @@ impl Pipeline {
         let entry = self.find(&call)?;
         let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
         let plan = plan(entry, &arguments)?;
-        approve(entry.definition(), &plan)?;
         budget(entry.definition(), &around.deadline)?;
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
-        let (key, deadline) = (key.as_ref(), around.deadline);
-        let mut run = Run { entry, arguments, key, call: &call, deadline, report, maybe_done: false };
+        let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
+        let mut run =
+            Run { entry, arguments, key, call, deadline, report, needs_approval, approved: false, maybe_done: false };
         let answer = match (key, entry.definition().effect) {
             (None, _) => self.read(&mut run).await,
-            // Boxed, because the SDK's futures are large and a read should not carry them.
-            (Some(key), Effect::Atomic) => Box::pin(self.commit_atomically(&mut run, key)).await,
-            (Some(key), _) => Box::pin(self.run_recorded(&mut run, key)).await,
+            (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
+            (Some(key), _) => self.run_recorded(&mut run, key).await,
         }?;
         fit(entry.definition(), answer, around.limit)
     }
@@ -138,6 +140,7 @@ impl Run<'_> {
             effect: self.tool().effect,
             lease_until: now.plus(self.deadline.headroom()),
             expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
+            for_approval: self.needs_approval.then(|| self.arguments.to_string()),
         }
     }
 
@@ -148,17 +151,36 @@ impl Run<'_> {
             return Err(Ended::NoTime);
         }
         self.report.attempts += 1;
-        let context = CallContext {
+        let ended = attempt::run(self.entry.tool().call(self.arguments.clone(), self.context(time)), time).await;
+        let end = ended.as_ref().err().map_or("success", Ended::name);
+        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
+        ended
+    }
+
+    /// Asks the tool what became of an effect whose outcome is not known.
+    pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
+        let time = self.tool().timeout.min(self.deadline.time_left());
+        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
+        attempt::run(code, time).await.unwrap_or_else(|ended| {
+            self.note(&ended);
+            Reconciled::Unknown
+        })
+    }
+
+    fn context(&self, time: Duration) -> CallContext {
+        CallContext {
             idempotency_key: self.key.map(|key| key.digest().to_owned()),
             attempt: self.report.attempts,
             ends: Instant::now() + time,
             caller: self.call.caller.clone(),
             call_id: self.call.id.clone(),
-        };
-        let ended = attempt::run(self.entry.tool(), self.arguments.clone(), context, time).await;
-        let end = ended.as_ref().err().map_or("success", Ended::name);
-        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
-        ended
+            approved: self.approved,
+        }
+    }
+
+    /// Whether the tool wants a person's approval that the call does not have.
+    pub(super) fn asks_for_approval(&self, ended: &Ended) -> bool {
+        !self.approved && matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired)
     }
 
     /// Waits until it is time for another attempt, or ends the call.
@@ -211,16 +233,6 @@ fn plan(entry: &Entry, arguments: &Value) -> Result<Plan, Failure> {
         let fault = Fault { path: String::new(), rule: format!("are refused: {rule}"), example: None };
         invalid(entry.definition(), &[fault])
     })
-}
-
-/// Refuses a call that a person has to approve.
-fn approve(tool: &Definition, plan: &Plan) -> Result<(), Failure> {
-    if !plan.needs_approval {
-        return Ok(());
-    }
-    let text = "This call needs the approval of a person, which cannot be given in this conversation. \
-                Tell the user that it waits for approval. Asking again is harmless, and does not speed it up.";
-    Err(explain::nothing(tool, FailureKind::ApprovalRequired, text))
 }
 
 /// Refuses a call that has no time for a useful attempt.

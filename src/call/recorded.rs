@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use super::{
+    attempt::Ended,
     explain,
     pipeline::{Answer, Pipeline, Run, replay},
 };
 use crate::{
-    idempotency::{Acquired, Claim, Decision, Guard, Key, Record, Settled, StoreError, StoreErrorKind, Stored, decide},
+    idempotency::{
+        Acquired, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, Stored, decide,
+    },
     outcome::{Changed, Failure, FailureKind},
-    tool::{Definition, Effect},
+    tool::{Definition, Effect, Reconciled},
 };
 
 /// The first and the longest wait between two looks at a record that somebody else holds.
@@ -31,24 +34,54 @@ impl Pipeline {
     /// Acquires the key, runs the tool, and settles the record.
     pub(super) async fn run_recorded(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let claim = run.claim(self.store.now());
-        let guard = match self.enter(run, key, &claim).await? {
+        let mut guard = match self.enter(run, key, &claim).await? {
             Ok(guard) => guard,
             Err(answer) => return Ok(answer),
         };
         loop {
-            match run.attempt().await {
+            let ended = match run.attempt().await {
                 Ok(success) => return Ok(self.complete(run, guard, success.result).await),
-                Err(ended) => {
-                    if let Err(failure) = run.retry_or_fail(&ended).await {
-                        return Err(settle_failure(run, guard, failure).await);
-                    }
+                Err(ended) => ended,
+            };
+            if run.asks_for_approval(&ended) {
+                match self.ask(run, key, &claim, Some(guard), &ended).await? {
+                    Ok(approved) => guard = approved,
+                    Err(answer) => return Ok(answer),
                 }
+            } else if let Err(failure) = run.retry_or_fail(&ended).await {
+                return Err(settle_failure(run, guard, failure).await);
             }
         }
     }
 
+    /// The tool has found that a person has to approve this call: asks for that, or goes on if one has.
+    pub(super) async fn ask(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+        guard: Option<Guard>,
+        ended: &Ended,
+    ) -> Result<Result<Guard, Answer>, Failure> {
+        let waiting = approval_required(run.tool(), ended.text());
+        if let Some(guard) = guard {
+            settle_failure(run, guard, waiting.clone()).await;
+        }
+        run.needs_approval = true;
+        let claim = Claim { for_approval: Some(run.arguments.to_string()), ..claim.clone() };
+        self.enter(run, key, &claim).await.map_err(|failure| match failure.kind() {
+            FailureKind::ApprovalRequired => waiting,
+            _ => failure,
+        })
+    }
+
     /// Acquires the key, waiting for an execution that holds it; or ends with what its record says.
-    async fn enter(&self, run: &mut Run<'_>, key: &Key, claim: &Claim) -> Result<Result<Guard, Answer>, Failure> {
+    pub(super) async fn enter(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+    ) -> Result<Result<Guard, Answer>, Failure> {
         let mut pause = POLL.0;
         let mut known = None;
         loop {
@@ -56,12 +89,16 @@ impl Pipeline {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
+                    Ok(Acquired::Awaiting) => return Err(approval_required(run.tool(), "")),
                     Ok(Acquired::Held(record)) => record,
                     Err(error) => return Err(self.give_up_acquiring(run, key, claim, &error).await),
                 },
             };
             match self.meet(run, key, claim, record).await? {
-                Next::Go(guard) => return Ok(Ok(guard)),
+                Next::Go(guard) => {
+                    run.approved = guard.is_approved();
+                    return Ok(Ok(guard));
+                }
                 Next::End(answer) => return Ok(Err(answer)),
                 Next::Acquire => {}
                 Next::Wait => known = self.wait(run, key, &mut pause).await?,
@@ -83,19 +120,40 @@ impl Pipeline {
             Decision::Ours => Ok(Next::Go(Guard::resume(&self.store, key, claim, &record))),
             Decision::Replay(stored) => Ok(Next::End(replay(stored))),
             Decision::InProgress(_) => Ok(Next::Wait),
-            Decision::TakeOver => match self.store.take_over(key, claim, &record, time).await {
-                Ok(Acquired::Mine(guard)) => Ok(Next::Go(guard)),
-                Ok(Acquired::Held(_)) => Ok(Next::Wait),
-                Err(error) => Err(unavailable(run, &error)),
-            },
+            Decision::TakeOver | Decision::UseApproval => self.take_over(run, key, claim, &record).await,
             Decision::MarkUnknown => {
                 if let Err(error) = self.store.settle_unknown(key, &record, time).await {
                     note(run, &error);
                 }
-                Err(lost(run.tool()))
+                self.reconcile(run, key, claim, Record { state: State::Unknown, ..record }).await
             }
-            Decision::Unknown => Err(lost(run.tool())),
+            Decision::Unknown => self.reconcile(run, key, claim, record).await,
+            Decision::AwaitApproval => Err(approval_required(run.tool(), "")),
+            Decision::Denied => Err(denied(run.tool())),
             Decision::KeyReused => Err(key_reused(run.tool())),
+        }
+    }
+
+    async fn take_over(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: &Record) -> Result<Next, Failure> {
+        match self.store.take_over(key, claim, record, run.deadline.time_left()).await {
+            Ok(Acquired::Mine(guard)) => Ok(Next::Go(guard)),
+            Ok(Acquired::Held(_) | Acquired::Awaiting) => Ok(Next::Wait),
+            Err(error) => Err(unavailable(run, &error)),
+        }
+    }
+
+    /// Lets the tool find out what became of an effect, and settles the record by what it says.
+    async fn reconcile(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: Record) -> Result<Next, Failure> {
+        match run.reconcile().await {
+            Reconciled::Unknown => Err(lost(run.tool())),
+            Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
+            Reconciled::Done(result) => match self.take_over(run, key, claim, &record).await? {
+                Next::Go(guard) => {
+                    let answer = self.complete(run, guard, result).await;
+                    Ok(Next::End(Answer { replayed: true, ..answer }))
+                }
+                next => Ok(next),
+            },
         }
     }
 
@@ -143,7 +201,7 @@ impl Pipeline {
 }
 
 /// Leaves the record of a failed call so that the next equal call does the right thing.
-async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Failure {
+pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Failure {
     let time = run.deadline.time_to_settle();
     let settled = match (failure.changed(), run.tool().effect) {
         (Changed::Nothing, _) => guard.release(time).await,
@@ -179,6 +237,17 @@ fn in_progress(tool: &Definition) -> Failure {
 
 fn lost(tool: &Definition) -> Failure {
     explain::unknown(tool, "An earlier call did this and its end is not known.")
+}
+
+fn approval_required(tool: &Definition, why: &str) -> Failure {
+    let text = "This call needs the approval of a person, which cannot be given in this conversation. \
+                Tell the user that it waits for approval. Asking again is harmless, and does not speed it up.";
+    explain::nothing(tool, FailureKind::ApprovalRequired, format!("{why} {text}").trim_start())
+}
+
+fn denied(tool: &Definition) -> Failure {
+    let text = "A person has refused this call. Do not ask for it again; tell the user.";
+    explain::nothing(tool, FailureKind::Denied, text)
 }
 
 fn key_reused(tool: &Definition) -> Failure {

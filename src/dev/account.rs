@@ -17,7 +17,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::tool::{AnyTool, CallContext, Definition, Phase, Plan, Success, ToolError};
+use crate::tool::{AnyTool, CallContext, Definition, Phase, Plan, Reconciled, Success, ToolError};
 
 /// How a line is meant.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +64,14 @@ impl AnyTool for Told {
             story.end(&end);
             end
         })
+    }
+
+    fn reconcile(
+        &self,
+        arguments: Value,
+        context: CallContext,
+    ) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+        self.0.reconcile(arguments, context)
     }
 }
 

@@ -6,10 +6,12 @@ use clap::{Parser, Subcommand};
 
 use super::{
     Trouble,
+    approve::{self, Decide, Pending},
     invoke::{self, Invoke},
     schema::{self, Schema},
     serve::{self, Dynamodb},
 };
+use crate::idempotency::Verdict;
 
 /// Try the function without AWS: the same code as on Lambda, against a DynamoDB inside this process.
 #[derive(Debug, Parser)]
@@ -33,6 +35,15 @@ pub enum Command {
     /// Print the tool definitions that a caller of DOOR wants.
     #[command(after_help = "Examples:\n  dev schema converse\n  dev schema agent-openapi > openapi.json")]
     Schema(Schema),
+    /// List the calls that wait for a person's approval.
+    #[command(after_help = "Example:\n  dev pending --db orders.db")]
+    Pending(Pending),
+    /// Approve a call that waits; the same call then runs, once.
+    #[command(after_help = "Example:\n  dev approve refund_order#4f1c --by ada --db orders.db")]
+    Approve(Decide),
+    /// Refuse a call that waits.
+    #[command(after_help = "Example:\n  dev deny refund_order#4f1c --by ada --db orders.db")]
+    Deny(Decide),
     /// Serve the embedded DynamoDB, with its tables made and filled, until Ctrl-C.
     #[command(after_help = "Examples:\n  dev dynamodb\n  dev dynamodb --port 8001 --db orders.db")]
     Dynamodb(Dynamodb),
@@ -48,6 +59,9 @@ pub async fn run(command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::Invoke(options) => invoke::run(options).await,
         Command::Schema(options) => schema::run(&options),
+        Command::Pending(options) => approve::pending(&options).await,
+        Command::Approve(options) => approve::decide(&options, Verdict::Approve).await,
+        Command::Deny(options) => approve::decide(&options, Verdict::Deny).await,
         Command::Dynamodb(options) => serve::run(&options).await,
     }
 }

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::faults::{Backstage, Kind, Moment};
-use crate::tool::{AnyTool, CallContext, Definition, Effect, Plan, Success, ToolError};
+use crate::tool::{AnyTool, CallContext, Definition, Effect, Plan, Reconciled, Success, ToolError};
 
 type Attempt = BoxFuture<'static, Result<Success<Value>, ToolError>>;
 
@@ -44,6 +44,14 @@ impl AnyTool for Faulty {
             None => attempt,
             Some(kind) => Box::pin(misbehave(kind, attempt)),
         }
+    }
+
+    fn reconcile(
+        &self,
+        arguments: Value,
+        context: CallContext,
+    ) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+        self.tool.reconcile(arguments, context)
     }
 }
 
@@ -111,6 +119,10 @@ mod tests {
                 effects.fetch_add(1, SeqCst);
                 Ok(json!("done").into())
             })
+        }
+
+        fn reconcile(&self, _: Value, _: CallContext) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+            Box::pin(std::future::ready(Ok(Reconciled::Unknown)))
         }
     }
 

@@ -43,6 +43,9 @@ pub struct Invoke {
     /// Let the backend of TOOL misbehave N times, or always; may be given again.
     #[arg(long = "fault", value_name = "TOOL=KIND[*N]")]
     pub faults: Vec<Fault>,
+    /// Let the demo mailer be asked what it has sent, so that a mail of unknown outcome is found out. SES cannot be asked.
+    #[arg(long)]
+    pub mail_log: bool,
     /// At the end write the side effects that were really made to this file, as JSON.
     #[arg(long, value_name = "PATH")]
     pub effects: Option<PathBuf>,
@@ -87,7 +90,7 @@ fn from_milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
 pub async fn run(options: Invoke) -> Result<ExitCode, Trouble> {
     let inputs = read_all(&options.files)?;
     let metrics = options.metrics.as_deref().map(create).transpose()?;
-    let stage = Arc::new(Stage::set(options.db.as_deref(), options.faults, metrics).await?);
+    let stage = Arc::new(Stage::set(options.db.as_deref(), options.faults, options.mail_log, metrics).await?);
     let all_answered = if options.concurrent {
         at_once(&stage, inputs, options.deadline).await?
     } else {

@@ -8,6 +8,7 @@
 //! | `cli` | the commands; the options of each stand with what it does |
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
+//! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
 //! | [`database`] | the embedded DynamoDB |
@@ -30,6 +31,7 @@ use crate::{
 };
 
 mod account;
+mod approve;
 mod backends;
 mod cli;
 mod commits;

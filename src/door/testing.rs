@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Event, Request, detect};
 use crate::{
     outcome::Outcome,
-    tool::{AnyTool, CallContext, Definition, Effect, Plan, Route, Success, ToolError, Toolbox, Wording},
+    tool::{AnyTool, CallContext, Definition, Effect, Plan, Reconciled, Route, Success, ToolError, Toolbox, Wording},
 };
 
 struct Data(Definition);
@@ -24,6 +24,10 @@ impl AnyTool for Data {
 
     fn call(&self, _: Value, _: CallContext) -> BoxFuture<'static, Result<Success<Value>, ToolError>> {
         unreachable!("doors run nothing")
+    }
+
+    fn reconcile(&self, _: Value, _: CallContext) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+        Box::pin(std::future::ready(Ok(Reconciled::Unknown)))
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Claim {
     pub lease_until: Timestamp,
     /// When the record no longer counts.
     pub expires_at: Timestamp,
+    /// The arguments, as the person reads them who has to approve this call; `None` if nobody has to.
+    pub for_approval: Option<String>,
 }
 
 /// What to do about a record.
@@ -41,6 +43,12 @@ pub enum Decision {
     Unknown,
     /// The key belongs to a call with other arguments.
     KeyReused,
+    /// A person has to approve it and has not.
+    AwaitApproval,
+    /// A person has approved it: compare-and-set the state, and go on.
+    UseApproval,
+    /// A person has refused it.
+    Denied,
 }
 
 /// Decides, from the record alone, what this execution does.
@@ -55,6 +63,9 @@ pub fn decide(record: &Record, claim: &Claim, args_hash: &str, now: Timestamp) -
     match record.state {
         State::Completed => Decision::Replay(record.result.clone().unwrap_or(Stored::Omitted(0))),
         State::Unknown => Decision::Unknown,
+        State::AwaitingApproval => Decision::AwaitApproval,
+        State::Approved => Decision::UseApproval,
+        State::Denied => Decision::Denied,
         State::Started if ours => Decision::Ours,
         State::Started if now <= record.lease_until.plus(TAKE_OVER_MARGIN) => Decision::InProgress(record.lease_until),
         State::Started if claim.effect == Effect::Once => Decision::MarkUnknown,
@@ -76,12 +87,13 @@ mod tests {
             args_hash: String::from("args"),
             result: (state == State::Completed).then(|| Stored::Json(String::from("false"))),
             lease_until: NOW.plus(Duration::from_secs(5)),
+            approved_until: None,
             expires_at: NOW.plus(Duration::from_hours(1)),
         }
     }
 
     fn claim(effect: Effect) -> Claim {
-        Claim { owner: String::from("me"), effect, lease_until: NOW, expires_at: NOW }
+        Claim { owner: String::from("me"), effect, lease_until: NOW, expires_at: NOW, for_approval: None }
     }
 
     fn decided(record: &Record, effect: Effect, now: Timestamp) -> Decision {
@@ -108,7 +120,7 @@ mod tests {
 
     #[test]
     fn an_expired_record_counts_for_nothing_whatever_it_says() {
-        for state in [State::Started, State::Completed, State::Unknown] {
+        for state in State::ALL {
             let expired = Record { expires_at: NOW, ..record(state) };
             assert_eq!(decided(&expired, Effect::Once, NOW), Decision::Acquire);
         }
@@ -116,7 +128,7 @@ mod tests {
 
     #[test]
     fn other_arguments_under_the_key_are_refused_in_every_state() {
-        for state in [State::Started, State::Completed, State::Unknown] {
+        for state in State::ALL {
             assert_eq!(decide(&record(state), &claim(Effect::Once), "others", NOW), Decision::KeyReused);
         }
     }

@@ -16,8 +16,9 @@ use super::{
     decide::Claim,
     key::Key,
     record::{Record, State, Stored, n, result_attribute, s},
-    store::{Store, StoreError, StoreErrorKind, held, within},
+    store::{Fence, Store, StoreError, StoreErrorKind, held, within},
 };
+use crate::clock::Timestamp;
 
 /// Holds a key. Dropping it leaves the record as it is: the lease and the effect then decide.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Guard {
     key: Key,
     claim: Claim,
     attempt: u32,
+    /// Until when the approval counts that this execution has used.
+    approved_until: Option<Timestamp>,
 }
 
 /// What became of a record that a guard settled.
@@ -40,7 +43,7 @@ pub enum Settled {
 
 impl Guard {
     pub(super) fn new(store: Store, key: Key, claim: Claim, attempt: u32) -> Self {
-        Self { store, key, claim, attempt }
+        Self { store, key, claim, attempt, approved_until: None }
     }
 
     /// The guard of a put whose answer never came. It can settle the record only if the put was applied.
@@ -48,16 +51,26 @@ impl Guard {
         Self::new(store.clone(), key.clone(), claim.clone(), 1)
     }
 
-    /// Goes on with a record of our own whose put was answered late.
-    pub fn resume(store: &Store, key: &Key, claim: &Claim, record: &Record) -> Self {
-        Self::new(store.clone(), key.clone(), claim.clone(), record.attempt)
+    pub(super) fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
+        Self { approved_until, ..self }
     }
 
-    /// The effect is done: keep its result.
+    /// Whether a person has approved this call.
+    pub const fn is_approved(&self) -> bool {
+        self.approved_until.is_some()
+    }
+
+    /// Goes on with a record of our own whose put was answered late.
+    pub fn resume(store: &Store, key: &Key, claim: &Claim, record: &Record) -> Self {
+        Self::new(store.clone(), key.clone(), claim.clone(), record.attempt).approved_until(record.approved_until)
+    }
+
+    /// The effect is done: keep its result. An execution that comes so late that its record has been marked unknown
+    /// still knows the truth, and says it.
     pub async fn complete(self, result: &Stored, time: Duration) -> Result<Settled, StoreError> {
         let (attribute, value) = result_attribute(result);
         let update = self
-            .fenced()
+            .fenced(&[State::Started, State::Unknown])
             .update_expression("SET #state = :state, #result = :result")
             .expression_attribute_names("#result", attribute)
             .expression_attribute_values(":state", s(State::Completed.name()))
@@ -68,7 +81,7 @@ impl Guard {
     /// The effect may have happened, and must not be repeated.
     pub async fn mark_unknown(self, time: Duration) -> Result<Settled, StoreError> {
         let update = self
-            .fenced()
+            .fenced(&[State::Started])
             .update_expression("SET #state = :state")
             .expression_attribute_values(":state", s(State::Unknown.name()));
         self.settle(update, State::Unknown, time).await
@@ -76,28 +89,50 @@ impl Guard {
 
     /// The effect may have happened, and repeating it under the same key is safe: the next call takes over at once.
     pub async fn relinquish(self, time: Duration) -> Result<Settled, StoreError> {
-        let update =
-            self.fenced().update_expression("SET lease_until = :past").expression_attribute_values(":past", n(0));
+        let update = self
+            .fenced(&[State::Started])
+            .update_expression("SET lease_until = :past")
+            .expression_attribute_values(":past", n(0));
         self.settle(update, State::Started, time).await
     }
 
-    /// Nothing happened: the key is free again.
+    /// Nothing happened: the key is free again, or approved as before.
     pub async fn release(self, time: Duration) -> Result<Settled, StoreError> {
+        match self.approved_until {
+            Some(until) => self.give_back(until, time).await,
+            None => self.delete(time).await,
+        }
+    }
+
+    /// The approval has not been used.
+    async fn give_back(self, until: Timestamp, time: Duration) -> Result<Settled, StoreError> {
+        let update = self
+            .fenced(&[State::Started])
+            .update_expression("SET #state = :state, expires_at = :expires REMOVE approved_until")
+            .expression_attribute_values(":state", s(State::Approved.name()))
+            .expression_attribute_values(":expires", n(until.as_secs_up()));
+        self.settle(update, State::Approved, time).await
+    }
+
+    async fn delete(self, time: Duration) -> Result<Settled, StoreError> {
+        let fence = Fence::new(&[State::Started]);
         let request = self
             .store
             .client
             .delete_item()
             .table_name(&self.store.table)
             .key("pk", s(self.key.pk()))
-            .condition_expression("#owner = :owner AND attempt = :attempt AND #state = :started")
+            .condition_expression(fence.condition)
             .expression_attribute_names("#owner", "owner")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":owner", s(&self.claim.owner))
             .expression_attribute_values(":attempt", n(self.attempt))
-            .expression_attribute_values(":started", s(State::Started.name()))
-            .return_values_on_condition_check_failure(AllOld)
-            .send();
-        match within(time, "DeleteItem", request).await? {
+            .return_values_on_condition_check_failure(AllOld);
+        let request = fence
+            .states
+            .into_iter()
+            .fold(request, |request, (name, value)| request.expression_attribute_values(name, value));
+        match within(time, "DeleteItem", request.send()).await? {
             Ok(_) => Ok(Settled::AsWritten),
             Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {
                 let DeleteItemError::ConditionalCheckFailedException(failed) = answer.into_err() else {
@@ -112,8 +147,8 @@ impl Guard {
         }
     }
 
-    fn fenced(&self) -> UpdateItemFluentBuilder {
-        self.store.fenced(&self.key, &self.claim.owner, self.attempt)
+    fn fenced(&self, states: &[State]) -> UpdateItemFluentBuilder {
+        self.store.fenced(&self.key, &self.claim.owner, self.attempt, states)
     }
 
     async fn settle(

@@ -7,13 +7,16 @@
 //! | step | request | condition |
 //! | --- | --- | --- |
 //! | acquire | `PutItem` | no record, or an expired one |
-//! | take over | `UpdateItem` | the old owner and attempt |
+//! | ask for approval | `PutItem` | no record, or an expired one |
+//! | approve, deny | `UpdateItem` | it waits, and for these arguments |
+//! | take over, use an approval | `UpdateItem` | the old owner, attempt and state |
 //! | complete, mark unknown, relinquish | `UpdateItem` | our owner and attempt |
-//! | release | `DeleteItem` | our owner and attempt |
+//! | release | `DeleteItem`, or back to approved by `UpdateItem` | our owner and attempt |
 //! | commit (an atomic effect) | `TransactWriteItems`: the completed record and the tool's writes | no record, an expired one, or ours |
 //!
 //! What a record means is decided in one pure function, [`decide`], wherever the record came from.
 
+mod approvals;
 mod decide;
 mod guard;
 mod key;
@@ -22,6 +25,7 @@ mod store;
 mod transaction;
 
 pub use self::{
+    approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},

@@ -21,6 +21,12 @@ pub enum State {
     Completed,
     /// It may have been done; nobody knows.
     Unknown,
+    /// Nothing has been done: a person has to approve it.
+    AwaitingApproval,
+    /// A person has approved it, and it has not been begun.
+    Approved,
+    /// A person has refused it.
+    Denied,
 }
 
 impl State {
@@ -29,11 +35,18 @@ impl State {
             Self::Started => "started",
             Self::Completed => "completed",
             Self::Unknown => "unknown",
+            Self::AwaitingApproval => "awaiting_approval",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
         }
     }
 
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Started, Self::Completed, Self::Unknown, Self::AwaitingApproval, Self::Approved, Self::Denied];
+
     fn from_name(name: &str) -> Option<Self> {
-        [Self::Started, Self::Completed, Self::Unknown].into_iter().find(|state| state.name() == name)
+        Self::ALL.into_iter().find(|state| state.name() == name)
     }
 }
 
@@ -68,6 +81,8 @@ pub struct Record {
     pub result: Option<Stored>,
     /// When the holder's time is up.
     pub lease_until: Timestamp,
+    /// Until when the approval counts that the holder has used.
+    pub approved_until: Option<Timestamp>,
     /// When the record no longer counts, whether or not DynamoDB has deleted it.
     pub expires_at: Timestamp,
 }
@@ -85,6 +100,7 @@ impl Record {
             args_hash: text("args_hash")?,
             result: text("result").map(Stored::Json).or_else(omitted),
             lease_until: Timestamp::from_millis(number("lease_until")?),
+            approved_until: number("approved_until").map(Timestamp::from_secs),
             expires_at: Timestamp::from_secs(number("expires_at")?),
         })
     }

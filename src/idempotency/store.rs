@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::{
     Client,
     config::http::HttpResponse,
     error::{ProvideErrorMetadata, SdkError},
-    operation::put_item::PutItemError,
+    operation::{put_item::PutItemError, update_item::builders::UpdateItemFluentBuilder},
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure::AllOld},
 };
 use tokio::time::timeout;
@@ -24,6 +24,9 @@ use crate::{
 
 pub(super) const FREE: &str = "attribute_not_exists(pk) OR expires_at <= :now";
 
+const TAKE_OVER: &str = "SET #state = :started, #owner = :new_owner, attempt = :new_attempt, lease_until = :lease, \
+                         expires_at = :expires";
+
 /// The table of records.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -37,6 +40,8 @@ pub struct Store {
 pub enum Acquired {
     /// This execution.
     Mine(Guard),
+    /// Nobody: the call now waits for a person's approval.
+    Awaiting,
     /// Somebody else, or this execution already.
     Held(Record),
 }
@@ -81,13 +86,19 @@ impl StoreError {
     }
 }
 
-/// Gives a request up when its time is up.
-pub(super) async fn within<T, E, R>(
+/// Gives a request up when its time is up. Boxed, because the SDK's futures are large.
+pub(super) fn within<'a, T, E, R>(
     time: Duration,
     operation: &'static str,
-    request: impl Future<Output = Result<T, SdkError<E, R>>>,
-) -> Result<Result<T, SdkError<E, R>>, StoreError> {
-    timeout(time, request).await.map_err(|_| StoreError::new(StoreErrorKind::NoAnswer, operation))
+    request: impl Future<Output = Result<T, SdkError<E, R>>> + Send + 'a,
+) -> impl Future<Output = Result<Result<T, SdkError<E, R>>, StoreError>> + Send + 'a
+where
+    T: 'a,
+    E: 'a,
+    R: 'a,
+{
+    let request = Box::pin(request);
+    async move { timeout(time, request).await.map_err(|_| StoreError::new(StoreErrorKind::NoAnswer, operation)) }
 }
 
 impl Store {
@@ -108,16 +119,18 @@ impl Store {
     /// [`StoreErrorKind::NoAnswer`] leaves open whether the record was written.
     pub async fn acquire(&self, key: &Key, claim: &Claim, time: Duration) -> Result<Acquired, StoreError> {
         let now = self.now();
+        let state = if claim.for_approval.is_some() { State::AwaitingApproval } else { State::Started };
         let request = self
             .client
             .put_item()
             .table_name(&self.table)
-            .set_item(Some(new_item(key, claim, State::Started, now)))
+            .set_item(Some(new_item(key, claim, state, now)))
             .condition_expression(FREE)
             .expression_attribute_values(":now", n(now.as_millis() / 1000))
             .return_values_on_condition_check_failure(AllOld)
             .send();
         match within(time, "PutItem", request).await? {
+            Ok(_) if state == State::AwaitingApproval => Ok(Acquired::Awaiting),
             Ok(_) => Ok(Acquired::Mine(Guard::new(self.clone(), key.clone(), claim.clone(), 1))),
             Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {
                 let PutItemError::ConditionalCheckFailedException(failed) = answer.into_err() else {
@@ -137,7 +150,8 @@ impl Store {
         answer.item().map(|item| held(Some(item), "GetItem")).transpose()
     }
 
-    /// Takes the record over from an execution that is gone: a compare-and-set on its owner and attempt.
+    /// Makes a record ours that nobody is at any more: one whose holder is gone, one that a person has approved, one of
+    /// which it has been found out that nothing was done. A compare-and-set on its owner, attempt and state.
     pub async fn take_over(
         &self,
         key: &Key,
@@ -146,18 +160,25 @@ impl Store {
         time: Duration,
     ) -> Result<Acquired, StoreError> {
         let attempt = old.attempt + 1;
-        let request = self
-            .fenced(key, &old.owner, old.attempt)
-            .update_expression(
-                "SET #owner = :new_owner, attempt = :new_attempt, lease_until = :lease, expires_at = :expires",
-            )
+        let approved = if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until };
+        let update = self
+            .fenced(key, &old.owner, old.attempt, &[old.state])
+            .expression_attribute_values(":started", s(State::Started.name()))
             .expression_attribute_values(":new_owner", s(&claim.owner))
             .expression_attribute_values(":new_attempt", n(attempt))
             .expression_attribute_values(":lease", n(claim.lease_until.as_millis()))
-            .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()))
-            .send();
-        match within(time, "UpdateItem", request).await? {
-            Ok(_) => Ok(Acquired::Mine(Guard::new(self.clone(), key.clone(), claim.clone(), attempt))),
+            .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()));
+        let update = match approved {
+            None => update.update_expression(TAKE_OVER),
+            Some(until) => update
+                .update_expression(format!("{TAKE_OVER}, approved_until = :approved REMOVE arguments"))
+                .expression_attribute_values(":approved", n(until.as_secs_up())),
+        };
+        match within(time, "UpdateItem", update.send()).await? {
+            Ok(_) => {
+                let guard = Guard::new(self.clone(), key.clone(), claim.clone(), attempt);
+                Ok(Acquired::Mine(guard.approved_until(approved)))
+            }
             Err(error) => Guard::superseded(error).map(Acquired::Held),
         }
     }
@@ -165,7 +186,7 @@ impl Store {
     /// Records that nobody knows how an execution ended that is gone.
     pub async fn settle_unknown(&self, key: &Key, old: &Record, time: Duration) -> Result<(), StoreError> {
         let request = self
-            .fenced(key, &old.owner, old.attempt)
+            .fenced(key, &old.owner, old.attempt, &[State::Started])
             .update_expression("SET #state = :unknown")
             .expression_attribute_values(":unknown", s(State::Unknown.name()))
             .send();
@@ -175,24 +196,36 @@ impl Store {
         }
     }
 
-    /// An update of a started record that only this owner and attempt may make.
-    pub(super) fn fenced(
-        &self,
-        key: &Key,
-        owner: &str,
-        attempt: u32,
-    ) -> aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder {
-        self.client
+    /// An update that only this owner and attempt may make, and only of a record in one of these states.
+    pub(super) fn fenced(&self, key: &Key, owner: &str, attempt: u32, states: &[State]) -> UpdateItemFluentBuilder {
+        let fence = Fence::new(states);
+        let update = self
+            .client
             .update_item()
             .table_name(&self.table)
             .key("pk", s(key.pk()))
-            .condition_expression("#owner = :owner AND attempt = :attempt AND #state = :started")
+            .condition_expression(fence.condition)
             .expression_attribute_names("#owner", "owner")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":owner", s(owner))
             .expression_attribute_values(":attempt", n(attempt))
-            .expression_attribute_values(":started", s(State::Started.name()))
-            .return_values_on_condition_check_failure(AllOld)
+            .return_values_on_condition_check_failure(AllOld);
+        fence.states.into_iter().fold(update, |update, (name, value)| update.expression_attribute_values(name, value))
+    }
+}
+
+/// The condition by which only the holder of a record can write to it.
+pub(super) struct Fence {
+    pub condition: String,
+    pub states: Vec<(String, AttributeValue)>,
+}
+
+impl Fence {
+    pub fn new(states: &[State]) -> Self {
+        let states: Vec<_> =
+            states.iter().enumerate().map(|(i, state)| (format!(":state{i}"), s(state.name()))).collect();
+        let names = states.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+        Self { condition: format!("#owner = :owner AND attempt = :attempt AND #state IN ({names})"), states }
     }
 }
 
@@ -216,5 +249,8 @@ pub(super) fn new_item(key: &Key, claim: &Claim, state: State, now: Timestamp) -
         ("tool", s(tool)),
         ("version", n(1)),
     ];
-    attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    // What the approver decides on; taken out again when the call begins.
+    let for_approval = claim.for_approval.as_deref().filter(|_| state == State::AwaitingApproval);
+    let all = attributes.into_iter().chain(for_approval.map(|arguments| ("arguments", s(arguments))));
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -47,6 +47,18 @@ use crate::{
 /// What the handler makes of an invocation.
 pub type Answer = Result<Value, FunctionError>;
 
+/// What serves invocations. One for the life of the process; shared by all workers.
+pub trait Serve: Send + Sync + 'static {
+    /// Answers one invocation, before its deadline.
+    fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send;
+}
+
+impl Serve for Handler {
+    fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send {
+        self.handle(invocation)
+    }
+}
+
 /// Why the function cannot start. `Display` gives the sentences for the person who deploys it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -87,7 +99,7 @@ impl StartError {
 ///     runtime::main(async || handler().await)
 /// }
 /// ```
-pub fn main(build: impl AsyncFnOnce() -> Result<Handler, StartError>) -> ExitCode {
+pub fn main<S: Serve>(build: impl AsyncFnOnce() -> Result<S, StartError>) -> ExitCode {
     init_logs(LogFormat::Json, log_filter(&mut Env::process())); // a bad level is reported together with the other settings
     let Ok(address) = std::env::var("AWS_LAMBDA_RUNTIME_API") else {
         eprintln!("{NO_RUNTIME_API}");
@@ -111,10 +123,10 @@ not set, so it runs neither on Lambda nor under `cargo lambda watch`. To run the
 
 enum Never {}
 
-fn live(
+fn live<S: Serve>(
     address: &str,
     concurrency: usize,
-    build: impl AsyncFnOnce() -> Result<Handler, StartError>,
+    build: impl AsyncFnOnce() -> Result<S, StartError>,
 ) -> Result<Never, String> {
     let cannot = |error: std::io::Error| format!("The function cannot start its threads: {error}.");
     let api = Api::at(address, concurrency).map_err(|error| error.to_string())?;
@@ -131,7 +143,7 @@ fn live(
             let handler = Arc::new(handler);
             let serve = move |invocation| {
                 let handler = Arc::clone(&handler);
-                async move { handler.handle(invocation).await }
+                async move { handler.serve(invocation).await }
             };
             own.block_on(run(&api, work.handle(), concurrency, serve)).to_string()
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::{CallContext, Definition, Effect, Policy, Route, Success, Tool, ToolError, definition::Method};
+use super::{CallContext, Definition, Effect, Policy, Reconciled, Route, Success, Tool, ToolError, definition::Method};
 use crate::arguments;
 
 /// What the policy says of one call's arguments.
@@ -32,6 +32,13 @@ pub trait AnyTool: Send + Sync + 'static {
 
     /// Runs one attempt.
     fn call(&self, arguments: Value, context: CallContext) -> BoxFuture<'static, Result<Success<Value>, ToolError>>;
+
+    /// Finds out what became of an effect whose outcome is not known.
+    fn reconcile(
+        &self,
+        arguments: Value,
+        context: CallContext,
+    ) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>>;
 }
 
 /// A [`Tool`] with what is known of it at start.
@@ -85,6 +92,22 @@ impl<T: Tool> AnyTool for Typed<T> {
                 return Err(ToolError::internal(WRITES_OF_ANOTHER)); // nobody commits them, so it must not pass for done
             }
             Ok(Success { result: serde_json::to_value(result)?, writes })
+        })
+    }
+
+    fn reconcile(
+        &self,
+        arguments: Value,
+        context: CallContext,
+    ) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
+        let tool = Arc::clone(&self.tool);
+        Box::pin(async move {
+            let typed = serde_json::from_value(arguments)?;
+            Ok(match tool.reconcile(typed, &context).await? {
+                Reconciled::Done(result) => Reconciled::Done(serde_json::to_value(result)?),
+                Reconciled::NotDone => Reconciled::NotDone,
+                Reconciled::Unknown => Reconciled::Unknown,
+            })
         })
     }
 }

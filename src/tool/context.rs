@@ -27,6 +27,7 @@ pub struct CallContext {
     pub(crate) ends: Instant,
     pub(crate) caller: Caller,
     pub(crate) call_id: Option<String>,
+    pub(crate) approved: bool,
 }
 
 impl CallContext {
@@ -38,6 +39,7 @@ impl CallContext {
             ends: Instant::now() + time_left,
             caller: Caller::default(),
             call_id: None,
+            approved: false,
         }
     }
 
@@ -55,6 +57,11 @@ impl CallContext {
     /// The time until this attempt is dropped. Set a client's timeout to it.
     pub fn time_left(&self) -> Duration {
         self.ends.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether a person has approved this very call. Nothing that the model writes can make it true.
+    pub const fn is_approved(&self) -> bool {
+        self.approved
     }
 
     /// Who asks.

@@ -25,6 +25,8 @@ pub enum ToolErrorKind {
     Rejected,
     /// The caller may not do this.
     Denied,
+    /// A person has to approve it.
+    ApprovalRequired,
     /// The backend is not available for now.
     Transient,
     /// A fault of ours.
@@ -82,6 +84,13 @@ impl ToolError {
     /// The caller may not do this. One flat sentence, no way round.
     pub fn denied(text: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::Denied, Phase::NothingSent, text)
+    }
+
+    /// A person has to approve this call, for a reason that [`Policy::approve_when`](super::Policy::approve_when) cannot
+    /// see in the arguments. Say which rule asks for it. The call then waits; once it is approved, it is run with
+    /// [`CallContext::is_approved`](super::CallContext::is_approved).
+    pub fn approval_required(text: impl Into<String>) -> Self {
+        Self::new(ToolErrorKind::ApprovalRequired, Phase::NothingSent, text)
     }
 
     /// The backend is not available, and surely did nothing: it throttled, refused, or was never reached.

@@ -61,7 +61,7 @@ pub use self::{
     definition::{Definition, Method, Route},
     error::{Phase, ToolError, ToolErrorKind},
     policy::{Effect, Policy, Scope, Wording},
-    success::{Item, Success, Write},
+    success::{Item, Reconciled, Success, Write},
     toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
 };
 
@@ -93,4 +93,15 @@ pub trait Tool: Send + Sync + 'static {
         args: Self::Args,
         context: &CallContext,
     ) -> impl Future<Output = Result<Success<Self::Output>, ToolError>> + Send;
+
+    /// Finds out what became of an effect whose outcome is not known, without doing anything. Asked when an equal call
+    /// meets such a record of a [`Once`](Effect::Once) tool. The default cannot tell, and a person has to.
+    fn reconcile(
+        &self,
+        args: Self::Args,
+        context: &CallContext,
+    ) -> impl Future<Output = Result<Reconciled<Self::Output>, ToolError>> + Send {
+        let _ = (args, context);
+        std::future::ready(Ok(Reconciled::Unknown))
+    }
 }

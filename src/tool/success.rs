@@ -36,6 +36,17 @@ impl<T> From<T> for Success<T> {
     }
 }
 
+/// What [`Tool::reconcile`](super::Tool::reconcile) has found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reconciled<T> {
+    /// It was done, with this result.
+    Done(T),
+    /// It surely was not done, and will not be: the call may run.
+    NotDone,
+    /// It cannot be told.
+    Unknown,
+}
+
 /// One DynamoDB write of an atomic effect, and what it means when its condition fails.
 pub struct Write {
     pub(crate) item: TransactWriteItem,

@@ -156,17 +156,27 @@ impl Orders {
         query.set_filter_expression((!filters.is_empty()).then(|| filters.join(" AND ")))
     }
 
-    /// The writes that are a refund: less is left on the order, and the refund is in the books.
-    pub(super) fn refund(&self, refund: &Refund) -> Result<Vec<Write>, BuildError> {
+    /// The writes that are a refund: less is left on the order, and the refund is in the books. `free` is how many cents
+    /// of one order may be refunded in all without approval; `None` for a refund that is approved.
+    pub(super) fn refund(&self, refund: &Refund, free: Option<u64>) -> Result<Vec<Write>, BuildError> {
         let (order_id, amount) = (refund.order_id.clone(), refund.amount_cents);
         let less_left = Update::builder()
             .table_name(&self.table)
             .key("order_id", s(&refund.order_id))
-            .condition_expression("refundable_cents >= :amount")
-            .update_expression("SET refundable_cents = refundable_cents - :amount")
-            .expression_attribute_values(":amount", n(refund.amount_cents))
-            .return_values_on_condition_check_failure(AllOld)
-            .build()?;
+            .expression_attribute_values(":amount", n(amount))
+            .return_values_on_condition_check_failure(AllOld);
+        let less_left = match free {
+            None => less_left
+                .condition_expression("refundable_cents >= :amount")
+                .update_expression("SET refundable_cents = refundable_cents - :amount"),
+            Some(free) => less_left
+                .condition_expression(
+                    "refundable_cents >= :amount AND (attribute_not_exists(unapproved_cents) OR unapproved_cents <= :room)",
+                )
+                .update_expression("SET refundable_cents = refundable_cents - :amount ADD unapproved_cents :amount")
+                .expression_attribute_values(":room", n(free.saturating_sub(amount))),
+        }
+        .build()?;
         let in_the_books = Put::builder()
             .table_name(&self.refunds)
             .item("refund_id", s(&refund.refund_id))
@@ -178,18 +188,22 @@ impl Orders {
             .build()?;
         Ok(vec![
             Write::new(TransactWriteItem::builder().update(less_left).build())
-                .or_else(move |order| why_not(&order_id, amount, order)),
+                .or_else(move |order| why_not(&order_id, amount, free, order)),
             Write::new(TransactWriteItem::builder().put(in_the_books).build()),
         ])
     }
 }
 
 /// Why the order did not take the refund.
-fn why_not(order_id: &str, amount: u64, order: Option<&Item>) -> ToolError {
+fn why_not(order_id: &str, amount: u64, free: Option<u64>, order: Option<&Item>) -> ToolError {
     let Some(item) = order else { return no_such_order(order_id) };
     match number(item, "refundable_cents") {
         Some(0) => ToolError::rejected(format!(
             "Order {order_id} is refunded in full: nothing of it can be refunded any more. Tell the user so."
+        )),
+        Some(left) if left >= amount => ToolError::approval_required(format!(
+            "All refunds of order {order_id} that nobody has approved would come to more than {} cents with this one.",
+            free.unwrap_or_default()
         )),
         Some(left) => ToolError::rejected(format!(
             "Of order {order_id} only {left} cents can still be refunded, and {amount} were asked for. Ask the user \

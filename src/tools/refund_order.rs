@@ -8,8 +8,8 @@ use serde_json::json;
 use super::orders::{Orders, Refund, refund_id};
 use crate::tool::{CallContext, Effect, Policy, Route, Scope, Success, Tool, ToolError};
 
-/// Refund part or all of an order to the customer. Use get_order first to see what can still be refunded. A refund above
-/// 50000 cents waits for a person's approval. Asking again for the same refund does not make it twice.
+/// Refund part or all of an order to the customer. Use get_order first to see what can still be refunded. Above
+/// 50000 cents in all, refunds of an order wait for a person's approval. Asking again for the same refund does not make it twice.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Args {
@@ -32,7 +32,7 @@ pub struct Receipt {
     amount_cents: u64,
 }
 
-/// Above this many cents a person has to approve.
+/// Above this many cents of one order, in one refund or in several, a person has to approve.
 const APPROVAL_ABOVE: u64 = 50_000;
 
 pub struct RefundOrder {
@@ -70,7 +70,9 @@ impl Tool for RefundOrder {
             reason: args.reason,
             made_at: now,
         };
-        let writes = self.orders.refund(&refund)?;
+        // Many small refunds are a large one: what nobody has approved adds up, per order.
+        let free = (!context.is_approved()).then_some(APPROVAL_ABOVE);
+        let writes = self.orders.refund(&refund, free)?;
         let Refund { refund_id, order_id, amount_cents, .. } = refund;
         Ok(Success::with_writes(Receipt { refund_id, order_id, amount_cents }, writes))
     }

@@ -175,6 +175,7 @@ async fn a_mail_that_ses_answers_with_a_server_error_is_tried_once_and_may_be_se
         to: "ada@example.com".into(),
         subject: "Hello".into(),
         body: "Hello".into(),
+        reference: "key".into(),
         time_left: Duration::from_secs(20),
     };
     let error = super::Mailer::send(&mailer, email).await.expect_err("a server error");
@@ -186,7 +187,7 @@ async fn a_mail_that_ses_answers_with_a_server_error_is_tried_once_and_may_be_se
 async fn a_mail_service_that_is_not_there_was_sent_nothing() {
     let mailer = super::SesMailer::new(&sdk_config("http://127.0.0.1:1", http_client()), "shop@example.com");
     let (to, subject, body) = ("ada@example.com".into(), "Hello".into(), "Hello".into());
-    let email = super::Email { to, subject, body, time_left: Duration::from_secs(20) };
+    let email = super::Email { to, subject, body, reference: "key".into(), time_left: Duration::from_secs(20) };
     let error = super::Mailer::send(&mailer, email).await.expect_err("nobody there");
     assert_eq!((error.kind(), error.phase()), (ToolErrorKind::Transient, Phase::NothingSent));
 }

@@ -6,6 +6,7 @@
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
 //! | [`Database`] | DynamoDB |
+//! | [`World`] | all of them around the real program |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
 
@@ -14,12 +15,16 @@ mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
 mod runtime_api;
+#[cfg(feature = "dev")]
+mod world;
 
 pub use backends::Backends;
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
+#[cfg(feature = "dev")]
+pub use world::World;
 
 /// The path of a program in `examples/`, which `cargo test` has built.
 pub fn example(name: &str) -> std::path::PathBuf {

@@ -186,6 +186,7 @@ impl RuntimeApi {
 
     /// Starts a program as Lambda does, with these variables, those that Lambda sets, and no others.
     pub fn launch(&self, program: impl AsRef<Path>, variables: &[(&str, &str)]) -> Function {
+        let launched = Instant::now();
         let mut child = Command::new(program.as_ref())
             .env_clear()
             .envs([
@@ -206,7 +207,7 @@ impl RuntimeApi {
         let output = Arc::default();
         collect(child.stdout.take(), &output);
         collect(child.stderr.take(), &output);
-        Function { api: self.clone(), child, output }
+        Function { api: self.clone(), child, output, launched }
     }
 
     /// Hands out an invocation and waits for its answer, which somebody else makes.
@@ -237,6 +238,7 @@ pub struct Function {
     api: RuntimeApi,
     child: Child,
     output: Arc<Mutex<String>>,
+    launched: Instant,
 }
 
 impl Function {
@@ -254,11 +256,11 @@ impl Function {
         }
     }
 
-    /// Waits until the function has started, and asks for an invocation.
-    pub async fn ready(&mut self) {
+    /// Waits until the function has started, and asks for an invocation. Returns how long that took.
+    pub async fn ready(&mut self) -> Duration {
         let mut polls = self.api.shared.polls.subscribe();
         tokio::select! {
-            _ = polls.wait_for(|polls| *polls > 0) => {}
+            _ = polls.wait_for(|polls| *polls > 0) => self.launched.elapsed(),
             status = self.ended() => panic!("the function did not start: {status}\n{}", self.output()),
         }
     }
@@ -275,6 +277,11 @@ impl Function {
         }
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -282,6 +289,19 @@ impl Function {
     /// What was posted as the reason why the start failed.
     pub fn start_error(&self) -> Option<Value> {
         self.api.shared.start_error.borrow().clone()
+    }
+
+    /// Waits until what it has written is enough for `enough`: the pipe is read beside the answers.
+    pub async fn output_when(&self, enough: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let output = self.output();
+            if enough(&output) {
+                return output;
+            }
+            assert!(start.elapsed() < PATIENCE, "that is all:\n{output}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// What it has written so far to stdout and stderr.

@@ -1,0 +1,170 @@
+//! The person's side of approval: what waits, and the decision on it.
+//!
+//! A call that needs approval leaves a record in the state `awaiting_approval`, with its arguments. A person decides on
+//! that very record, out of band: nothing that reaches a door can. The digest of the arguments is part of the condition, so
+//! that nobody approves other arguments than those that were shown.
+//!
+//! | decision | the same call then | until |
+//! | --- | --- | --- |
+//! | none yet | is answered `approval_required` | the record expires (the tool's window) |
+//! | approved | runs, once | [`APPROVED_FOR`] after the decision |
+//! | denied | is answered `denied` | the record expires |
+
+use std::{collections::HashMap, time::Duration};
+
+use aws_sdk_dynamodb::{
+    error::SdkError,
+    operation::update_item::UpdateItemError,
+    types::{AttributeValue, ReturnValuesOnConditionCheckFailure::AllOld},
+};
+use serde::Serialize;
+
+use super::{
+    record::{State, n, s},
+    store::{Store, StoreError, within},
+};
+
+/// How long an approval waits for the call to be made again.
+pub const APPROVED_FOR: Duration = Duration::from_hours(1);
+/// How long one request to the table may take.
+const TIME: Duration = Duration::from_secs(10);
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pending {
+    /// The record's key: `refund_order#4f1c…`.
+    pub key: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments, as JSON text.
+    pub arguments: String,
+    /// When it was asked for, in milliseconds since 1970.
+    pub asked_at: u64,
+    /// When it stops waiting, in seconds since 1970.
+    pub expires_at: u64,
+    #[serde(skip)]
+    args_hash: String,
+}
+
+/// What a person decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The call may run, once.
+    Approve,
+    /// It must not run.
+    Deny,
+}
+
+/// Why a decision did not count. Each is a sentence for the person.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApprovalError {
+    /// No such call waits.
+    #[error("No call with the key {0:?} waits for approval. List those that do.")]
+    NotPending(String),
+    /// More than one key begins so.
+    #[error("More than one call that waits has a key that begins with {0:?}. Give more of it.")]
+    Ambiguous(String),
+    /// The table did not answer.
+    #[error("The table of records does not answer. Nothing was decided for sure; list what waits.")]
+    Store(#[from] StoreError),
+}
+
+impl Store {
+    /// The calls that wait for a person, the oldest first. Reads the whole table, page by page: it is meant for a person
+    /// who looks, not for a loop.
+    pub async fn pending(&self) -> Result<Vec<Pending>, StoreError> {
+        let mut found = Vec::new();
+        let mut from = None;
+        loop {
+            let request = self
+                .client
+                .scan()
+                .table_name(&self.table)
+                .consistent_read(true)
+                .filter_expression("#state = :awaiting AND expires_at > :now")
+                .expression_attribute_names("#state", "state")
+                .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
+                .expression_attribute_values(":now", n(self.now().as_millis() / 1000))
+                .set_exclusive_start_key(from)
+                .send();
+            let page = within(TIME, "Scan", request).await?.map_err(|error| StoreError::from_sdk("Scan", error))?;
+            found.extend(page.items().iter().filter_map(pending_of));
+            from = page.last_evaluated_key;
+            if from.is_none() {
+                break;
+            }
+        }
+        found.sort_by(|a, b| (a.asked_at, &a.key).cmp(&(b.asked_at, &b.key)));
+        Ok(found)
+    }
+
+    /// Decides on the one call that waits whose key is `key`, or begins with it, in the name of `by`. Hands back what was
+    /// decided on.
+    ///
+    /// # Errors
+    ///
+    /// If no such call waits any more, or the key is not enough of one.
+    pub async fn decide_approval(&self, key: &str, by: &str, verdict: Verdict) -> Result<Pending, ApprovalError> {
+        let pending = one_of(self.pending().await?, key)?;
+        let now = self.now();
+        let (state, expires) = match verdict {
+            Verdict::Approve => (State::Approved, now.plus(APPROVED_FOR).as_secs_up()),
+            Verdict::Deny => (State::Denied, pending.expires_at),
+        };
+        let request = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .key("pk", s(&pending.key))
+            .condition_expression("#state = :awaiting AND args_hash = :args AND expires_at > :now")
+            .update_expression("SET #state = :state, expires_at = :expires, decided_by = :by, decided_at = :at")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
+            .expression_attribute_values(":args", s(&pending.args_hash))
+            .expression_attribute_values(":now", n(now.as_millis() / 1000))
+            .expression_attribute_values(":state", s(state.name()))
+            .expression_attribute_values(":expires", n(expires))
+            .expression_attribute_values(":by", s(by))
+            .expression_attribute_values(":at", n(now.as_millis()))
+            .return_values_on_condition_check_failure(AllOld)
+            .send();
+        match within(TIME, "UpdateItem", request).await? {
+            Ok(_) => Ok(pending),
+            Err(error) if decided_so(&error, state, by) => Ok(pending), // our own, whose answer was lost
+            Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {
+                Err(ApprovalError::NotPending(key.to_owned()))
+            }
+            Err(error) => Err(StoreError::from_sdk("UpdateItem", error).into()),
+        }
+    }
+}
+
+fn one_of(pending: Vec<Pending>, key: &str) -> Result<Pending, ApprovalError> {
+    let mut matching = pending.into_iter().filter(|call| !key.is_empty() && call.key.starts_with(key));
+    match (matching.next(), matching.next()) {
+        (Some(call), None) => Ok(call),
+        (None, _) => Err(ApprovalError::NotPending(key.to_owned())),
+        (Some(_), Some(_)) => Err(ApprovalError::Ambiguous(key.to_owned())),
+    }
+}
+
+/// Whether the record that made the condition fail has this very decision.
+fn decided_so<R>(error: &SdkError<UpdateItemError, R>, state: State, by: &str) -> bool {
+    let Some(UpdateItemError::ConditionalCheckFailedException(failed)) = error.as_service_error() else { return false };
+    let text = |name: &str| failed.item()?.get(name)?.as_s().ok().map(String::as_str);
+    text("state") == Some(state.name()) && text("decided_by") == Some(by)
+}
+
+fn pending_of(item: &HashMap<String, AttributeValue>) -> Option<Pending> {
+    let text = |name: &str| item.get(name)?.as_s().ok().cloned();
+    let number = |name: &str| item.get(name)?.as_n().ok()?.parse().ok();
+    Some(Pending {
+        key: text("pk")?,
+        tool: text("tool")?,
+        arguments: text("arguments")?,
+        asked_at: number("started_at")?,
+        expires_at: number("expires_at")?,
+        args_hash: text("args_hash")?,
+    })
+}
