@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{CountingProxy, Database, Event, Function, RuntimeApi, World, example};
+use support::{CountingProxy, Database, Event, Fault, Function, RuntimeApi, World, example};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
 
@@ -114,6 +114,24 @@ async fn a_hanging_tool_is_answered_before_the_deadline() {
     assert!(answer.in_time);
     assert_eq!(answer.response()["toolResult"]["status"], "error");
     assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_completed_costs_no_call_its_answer() {
+    let world = World::start(PROGRAM).await;
+    let World { mut function, faults, .. } = world; // the rest lives on in `world`
+    faults.misbehave("UpdateItem", [Fault::Silence]);
+    let label = json!({"order_id": "ORD-12345", "carrier": "ups"});
+    let message = json!({"role": "assistant", "content": [
+        tool_use("t1", "create_shipping_label", &label),
+        tool_use("t2", "get_order", &json!({"order_id": "ORD-12345"})),
+    ]});
+    let answer = function.invoke(Event::json(&message).time_left(Duration::from_secs(2))).await;
+    assert!(answer.in_time);
+    let content = answer.response()["content"].clone();
+    let statuses: Vec<_> = (0..2).map(|n| content[n]["toolResult"]["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["success", "success"]);
+    function.output_when(|output| output.contains("CompletionLost")).await;
 }
 
 #[tokio::test]

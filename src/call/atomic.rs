@@ -5,11 +5,12 @@ use serde_json::Value;
 use super::{
     attempt::Ended,
     deadline::USEFUL,
-    pipeline::{Answer, Pipeline, Run},
+    explain,
+    pipeline::{Answer, Pipeline, Run, replay},
     recorded::{Next, note, settle_failure},
 };
 use crate::{
-    idempotency::{Claim, Commit, Key, Record, StoreErrorKind, Stored},
+    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Stored, decide},
     outcome::Failure,
     tool::{Success, ToolError, Write},
 };
@@ -27,6 +28,7 @@ impl Pipeline {
             }
         }
         loop {
+            let mut record_was_seen = false;
             let ended = match run.attempt().await {
                 Ok(success) => match self.commit(run, key, &claim, success).await {
                     Committed::Done(result) => return Ok(Answer { result, replayed: false }),
@@ -39,6 +41,10 @@ impl Pipeline {
                         }
                         Next::Acquire | Next::Wait => Ended::Conflict,
                     },
+                    Committed::ConditionFailed(error) => {
+                        record_was_seen = true; // by the transaction, whose first condition held
+                        Ended::Failed(error)
+                    }
                     Committed::Not(ended) => ended,
                 },
                 Err(ended) => ended,
@@ -49,10 +55,34 @@ impl Pipeline {
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
-                return Err(match guard {
-                    Some(guard) => settle_failure(run, guard, failure).await,
-                    None => failure,
-                });
+                return match guard {
+                    Some(guard) => Err(settle_failure(run, guard, failure).await),
+                    None if record_was_seen => Err(failure),
+                    None => self.unless_made_before(run, key, &claim, failure).await,
+                };
+            }
+        }
+    }
+
+    /// A call that fails before its commit has not seen the record. An earlier call may have made the effect, and then it
+    /// would be wrong to say that nothing was made: so the record is looked at, and its result is the answer.
+    async fn unless_made_before(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+        failure: Failure,
+    ) -> Result<Answer, Failure> {
+        match self.store.read(key, run.deadline.time_to_settle()).await {
+            Ok(None) => Err(failure),
+            Ok(Some(record)) => match decide(&record, claim, key.args_hash(), self.store.now()) {
+                Decision::Replay(stored) => Ok(Answer { replayed: record.owner != claim.owner, ..replay(stored) }),
+                Decision::Acquire => Err(failure), // it no longer counts
+                _ => Err(explain::for_this_call(failure)),
+            },
+            Err(error) => {
+                note(run, &error);
+                Err(explain::for_this_call(failure))
             }
         }
     }
@@ -76,13 +106,14 @@ impl Pipeline {
                     || ToolError::internal("the condition of a write failed that has no explanation").nothing_sent(),
                     |explain| explain(item.as_ref()),
                 );
-                Committed::Not(Ended::Failed(error))
+                Committed::ConditionFailed(error)
             }
             Err(error) => {
                 note(run, &error);
                 Committed::Not(match error.kind {
                     StoreErrorKind::NoAnswer => Ended::CommitLost,
                     StoreErrorKind::Refused | StoreErrorKind::NoRecord => Ended::StoreRefused,
+                    StoreErrorKind::Fault => Ended::Failed(ToolError::internal(error).nothing_sent()),
                 })
             }
         }
@@ -109,5 +140,6 @@ impl Pipeline {
 enum Committed {
     Done(Value),
     Held(Record),
+    ConditionFailed(ToolError),
     Not(Ended),
 }

@@ -1,5 +1,7 @@
 //! What a failed call is told to the model. Pure: how it ended, the effect, and whether it may have been done decide.
 
+use std::time::Duration;
+
 use super::attempt::Ended;
 use crate::{
     outcome::{Changed, Failure, FailureKind},
@@ -27,6 +29,20 @@ pub fn nothing(tool: &Definition, kind: FailureKind, text: impl Into<String>) ->
     Failure::new(kind, text).with_changed(Changed::Nothing, tool.wording.nothing.clone())
 }
 
+/// A failure before anybody has seen the record of the action. An earlier call may have made the effect, so that this
+/// one can speak for itself only.
+pub fn nothing_here(kind: FailureKind, text: impl Into<String>) -> Failure {
+    for_this_call(Failure::new(kind, text))
+}
+
+/// The failure, where it is about nothing, as one that speaks for its own call only.
+pub fn for_this_call(failure: Failure) -> Failure {
+    match failure.changed() {
+        Changed::Nothing => failure.with_changed(Changed::Nothing, "This call changed nothing."),
+        _ => failure,
+    }
+}
+
 fn known(tool: &Definition, ended: &Ended, reference: &str) -> Failure {
     let (kind, text) = why(ended, reference);
     let hint = match kind {
@@ -35,7 +51,10 @@ fn known(tool: &Definition, ended: &Ended, reference: &str) -> Failure {
         FailureKind::Internal => String::from(" Calling it again will not help."),
         _ => String::new(),
     };
-    nothing(tool, kind, text + &hint)
+    match ended {
+        Ended::Conflict | Ended::StoreRefused => nothing_here(kind, text + &hint),
+        _ => nothing(tool, kind, text + &hint),
+    }
 }
 
 /// It may have been done. Where a repetition cannot do it twice, a repetition is the way to find out.
@@ -89,10 +108,16 @@ pub fn internal(reference: &str) -> String {
     format!("The tool failed because of a fault on our side (reference {reference}).")
 }
 
+/// Waits that a conversation can keep to. What is shorter or longer is just "later".
+const MOMENT: Duration = Duration::from_millis(1);
+const DAY: Duration = Duration::from_hours(24);
+
 fn later(ended: &Ended) -> String {
     match ended {
-        Ended::Failed(ToolError { retry_after: Some(wait), .. }) => {
-            format!(" Try again in {} seconds, not sooner.", wait.as_secs_f64().ceil())
+        Ended::Failed(ToolError { retry_after: Some(wait), .. }) if (MOMENT..=DAY).contains(wait) => {
+            let seconds = wait.as_secs_f64().ceil();
+            let plural = if seconds > 1.0 { "s" } else { "" };
+            format!(" Try again in {seconds} second{plural}, not sooner.")
         }
         _ => String::from(" Try again later."),
     }
@@ -145,12 +170,14 @@ mod tests {
             let failure = told(effect, &ended);
             let last = if may_be_done(&ended, effect) {
                 assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
-                &wording.unknown
+                &*wording.unknown
             } else {
                 assert_eq!(failure.changed(), Changed::Nothing);
-                &wording.nothing
+                // A transaction that was not looked at cannot speak for an earlier call.
+                let blind = matches!(ended, Ended::Conflict | Ended::StoreRefused);
+                if blind { "This call changed nothing." } else { &*wording.nothing }
             };
-            assert!(failure.message().ends_with(&**last), "{effect:?} {ended:?}: {}", failure.message());
+            assert!(failure.message().ends_with(last), "{effect:?} {ended:?}: {}", failure.message());
             assert!(!failure.message().contains("SECRET"), "{effect:?}: {}", failure.message());
         }
     }

@@ -13,7 +13,7 @@ mod retry;
 use serde_json::{Map, Value};
 
 pub use self::{
-    deadline::Deadline,
+    deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
 };
 

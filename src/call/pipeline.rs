@@ -50,7 +50,7 @@ pub(super) struct Run<'a> {
     /// Whether a person has to approve it, and has.
     pub needs_approval: bool,
     pub approved: bool,
-    /// Whether some attempt so far may have had its effect.
+    /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
     pub maybe_done: bool,
 }
 
@@ -241,7 +241,10 @@ fn budget(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
         return Ok(());
     }
     let text = "There was not enough time left to begin. Try again later.";
-    Err(explain::nothing(tool, FailureKind::Timeout, text))
+    Err(match tool.effect {
+        Effect::ReadOnly => explain::nothing(tool, FailureKind::Timeout, text),
+        _ => explain::nothing_here(FailureKind::Timeout, text),
+    })
 }
 
 /// What makes two calls the same action. A tool without effect has none.

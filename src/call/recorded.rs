@@ -130,13 +130,16 @@ impl Pipeline {
             Decision::Unknown => self.reconcile(run, key, claim, record).await,
             Decision::AwaitApproval => Err(approval_required(run.tool(), "")),
             Decision::Denied => Err(denied(run.tool())),
-            Decision::KeyReused => Err(key_reused(run.tool())),
+            Decision::KeyReused => Err(key_reused()),
         }
     }
 
     async fn take_over(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: &Record) -> Result<Next, Failure> {
         match self.store.take_over(key, claim, record, run.deadline.time_left()).await {
-            Ok(Acquired::Mine(guard)) => Ok(Next::Go(guard)),
+            Ok(Acquired::Mine(guard)) => {
+                run.maybe_done |= record.state == State::Started; // the execution that is gone may have got that far
+                Ok(Next::Go(guard))
+            }
             Ok(Acquired::Held(_) | Acquired::Awaiting) => Ok(Next::Wait),
             Err(error) => Err(unavailable(run, &error)),
         }
@@ -160,7 +163,7 @@ impl Pipeline {
     /// Waits a little and looks again. `None` if the record is gone.
     async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
         if run.deadline.time_left() <= *pause {
-            return Err(in_progress(run.tool()));
+            return Err(in_progress());
         }
         tokio::time::sleep(*pause).await;
         *pause = (*pause * 2).min(POLL.1);
@@ -224,15 +227,20 @@ pub(super) fn note(run: &Run<'_>, error: &StoreError) {
 
 fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
     note(run, error);
+    if error.kind == StoreErrorKind::Fault {
+        run.report.fault = Some(error.to_string());
+        let text = explain::internal(&run.report.reference) + " Calling it again will not help.";
+        return explain::nothing_here(FailureKind::Internal, text);
+    }
     let text =
         "The record that keeps this from being done twice is not available, so it was not begun. Try again later.";
-    explain::nothing(run.tool(), FailureKind::Transient, text)
+    explain::nothing_here(FailureKind::Transient, text)
 }
 
-fn in_progress(tool: &Definition) -> Failure {
+fn in_progress() -> Failure {
     let text = "The same action is being carried out by another call, which has not ended yet. \
                 Ask again later with the same arguments: it is not done twice.";
-    explain::nothing(tool, FailureKind::InProgress, text).with_changed(Changed::Nothing, "This call changed nothing.")
+    explain::nothing_here(FailureKind::InProgress, text)
 }
 
 fn lost(tool: &Definition) -> Failure {
@@ -250,9 +258,9 @@ fn denied(tool: &Definition) -> Failure {
     explain::nothing(tool, FailureKind::Denied, text)
 }
 
-fn key_reused(tool: &Definition) -> Failure {
+fn key_reused() -> Failure {
     let text = "The same action was asked for before with other arguments, so this call was not carried out. \
                 If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
                 tells them apart.";
-    explain::nothing(tool, FailureKind::KeyReused, text)
+    explain::nothing_here(FailureKind::KeyReused, text)
 }

@@ -27,7 +27,7 @@ pub fn decide(ended: &Ended, effect: Effect, attempt: u32, time_left: Duration, 
         return None;
     }
     let wait = backoff(attempt, random, retry_after(ended));
-    (wait + USEFUL <= time_left).then_some(wait)
+    (wait.saturating_add(USEFUL) <= time_left).then_some(wait)
 }
 
 /// Whether the same attempt may end otherwise a little later, and nobody has tried that yet.
@@ -111,6 +111,12 @@ mod tests {
         let busy = Ended::Failed(ToolError::transient("Busy.").retry_after(Duration::from_secs(2)));
         assert!(decide(&busy, Effect::ReadOnly, 1, Duration::from_secs(2), 0.0).is_none());
         assert_eq!(decide(&busy, Effect::ReadOnly, 1, Duration::from_secs(3), 0.0), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_wait_beyond_all_time_is_not_begun() {
+        let busy = Ended::Failed(ToolError::transient("Busy.").retry_after(Duration::MAX));
+        assert_eq!(decide(&busy, Effect::ReadOnly, 1, PLENTY, 0.5), None);
     }
 
     #[test]

@@ -18,6 +18,7 @@
 
 mod approvals;
 mod decide;
+mod doubt;
 mod guard;
 mod key;
 mod record;

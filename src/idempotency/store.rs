@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::{
     decide::Claim,
+    doubt::Doubt,
     guard::Guard,
     key::Key,
     record::{Item, Record, State, n, s},
@@ -49,8 +50,10 @@ pub enum Acquired {
 /// Why a request to the table gave no answer that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// Surely nothing was written: throttled, refused, or never sent.
+    /// Surely nothing was written, and it may be otherwise later: throttled, or not reached.
     Refused,
+    /// Surely nothing was written, and never will be: the request, the table or the permissions are wrong.
+    Fault,
     /// It may have been written: no answer in time, or a broken connection.
     NoAnswer,
     /// The item is no record of ours.
@@ -74,15 +77,32 @@ impl StoreError {
         Self { kind, operation, source: None }
     }
 
+    /// What the client's last attempt says.
     pub(super) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
         let kind = match meaning(&error) {
-            Meaning::Throttled | Meaning::NeverSent | Meaning::Refused => StoreErrorKind::Refused,
+            Meaning::Throttled | Meaning::NeverSent => StoreErrorKind::Refused,
             Meaning::NoAnswer => StoreErrorKind::NoAnswer,
+            Meaning::Refused => refusal(error.code()),
         };
         Self { kind, operation, source: Some(Box::new(error)) }
+    }
+
+    /// What all attempts together say.
+    pub(super) fn given(self, doubt: &Doubt) -> Self {
+        if doubt.remains() { Self { kind: StoreErrorKind::NoAnswer, ..self } } else { self }
+    }
+}
+
+/// A refusal: whether waiting helps.
+fn refusal(code: Option<&str>) -> StoreErrorKind {
+    const BUSY: [&str; 3] =
+        ["TransactionCanceledException", "TransactionConflictException", "ReplicatedWriteConflictException"];
+    match code {
+        Some(code) if BUSY.contains(&code) => StoreErrorKind::Refused,
+        _ => StoreErrorKind::Fault,
     }
 }
 
@@ -118,7 +138,7 @@ impl Store {
     ///
     /// [`StoreErrorKind::NoAnswer`] leaves open whether the record was written.
     pub async fn acquire(&self, key: &Key, claim: &Claim, time: Duration) -> Result<Acquired, StoreError> {
-        let now = self.now();
+        let (now, doubt) = (self.now(), Doubt::default());
         let state = if claim.for_approval.is_some() { State::AwaitingApproval } else { State::Started };
         let request = self
             .client
@@ -128,6 +148,8 @@ impl Store {
             .condition_expression(FREE)
             .expression_attribute_values(":now", n(now.as_millis() / 1000))
             .return_values_on_condition_check_failure(AllOld)
+            .customize()
+            .interceptor(doubt.clone())
             .send();
         match within(time, "PutItem", request).await? {
             Ok(_) if state == State::AwaitingApproval => Ok(Acquired::Awaiting),
@@ -138,7 +160,7 @@ impl Store {
                 };
                 held(failed.item(), "PutItem").map(Acquired::Held)
             }
-            Err(error) => Err(StoreError::from_sdk("PutItem", error)),
+            Err(error) => Err(StoreError::from_sdk("PutItem", error).given(&doubt)),
         }
     }
 

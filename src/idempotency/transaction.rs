@@ -12,9 +12,10 @@ use sha2::{Digest, Sha256};
 
 use super::{
     decide::Claim,
+    doubt::Doubt,
     key::{Key, hex},
     record::{Item, Record, State, Stored, n, result_attribute, s},
-    store::{FREE, Store, StoreError, held, new_item, within},
+    store::{FREE, Store, StoreError, StoreErrorKind, held, new_item, within},
 };
 
 /// How a transaction ended.
@@ -47,16 +48,19 @@ impl Store {
         writes: Vec<TransactWriteItem>,
         time: Duration,
     ) -> Result<Commit, StoreError> {
+        let doubt = Doubt::default();
         let items = std::iter::once(self.record_put(key, claim, result)?).chain(writes).collect();
         let request = self
             .client
             .transact_write_items()
             .set_transact_items(Some(items))
             .client_request_token(token(key, claim, attempt))
+            .customize()
+            .interceptor(doubt.clone())
             .send();
         match within(time, OPERATION, request).await? {
             Ok(_) => Ok(Commit::Done),
-            Err(error) => outcome_of(error),
+            Err(error) => outcome_of(error).map_err(|error| error.given(&doubt)),
         }
     }
 
@@ -96,7 +100,6 @@ fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<
     let reasons = match &error {
         SdkError::ServiceError(answer) => match answer.err() {
             TransactWriteItemsError::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons(),
-            TransactWriteItemsError::TransactionInProgressException(_) => return Ok(Commit::Conflict),
             _ => return Err(StoreError::from_sdk(OPERATION, error)),
         },
         _ => return Err(StoreError::from_sdk(OPERATION, error)),
@@ -107,7 +110,14 @@ fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<
         Some(0) => held(reasons[0].item(), OPERATION).map(Commit::Held),
         Some(index) => Ok(Commit::ConditionFailed(index - 1, reasons[index].item().cloned())),
         None if reasons.iter().any(|reason| is(reason, "TransactionConflict")) => Ok(Commit::Conflict),
-        None => Err(StoreError::from_sdk(OPERATION, error)),
+        None => {
+            let is_malformed = reasons.iter().any(|reason| is(reason, "ValidationError"));
+            let mut error = StoreError::from_sdk(OPERATION, error);
+            if is_malformed {
+                error.kind = StoreErrorKind::Fault;
+            }
+            Err(error)
+        }
     }
 }
 
@@ -162,12 +172,13 @@ mod tests {
         let coded = |code: &str| TransactWriteItemsError::generic(ErrorMetadata::builder().code(code).build());
         for (error, kind) in [
             (cancelled(&["None", "ThrottlingError"]), StoreErrorKind::Refused),
-            (refused(coded("ValidationException"), 400), StoreErrorKind::Refused),
+            (refused(coded("ValidationException"), 400), StoreErrorKind::Fault),
+            (cancelled(&["ValidationError", "None"]), StoreErrorKind::Fault),
             (refused(coded("ThrottlingException"), 400), StoreErrorKind::Refused),
             (refused(coded("InternalServerError"), 500), StoreErrorKind::NoAnswer),
             (refused(coded("ServiceUnavailable"), 503), StoreErrorKind::NoAnswer),
             (SdkError::timeout_error("late"), StoreErrorKind::NoAnswer),
-            (SdkError::construction_failure("bad"), StoreErrorKind::Refused),
+            (SdkError::construction_failure("bad"), StoreErrorKind::Fault),
         ] {
             let shown = format!("{error:?}");
             assert_eq!(outcome_of(error).expect_err("no outcome").kind, kind, "{shown}");

@@ -11,10 +11,11 @@ use tokio::{
 };
 
 use super::Answer;
-use crate::{handler::FunctionError, settings::Settings};
+use crate::{call::ANSWER, handler::FunctionError, settings::Settings};
 
 /// The time that posting an error takes, generously.
 const MARGIN: Duration = Duration::from_millis(75);
+const _: () = assert!(MARGIN.as_millis() < ANSWER.as_millis(), "calls must have ended before the guard ends them");
 /// Even an invocation that comes too late gets a moment to say so itself.
 const LEAST: Duration = Duration::from_millis(100);
 

@@ -25,7 +25,8 @@ use crate::door::{DOORS, Door, named};
 
 /// The time kept back before the deadline.
 const RESERVE: Duration = Duration::from_millis(500);
-const RESERVE_RANGE: RangeInclusive<u64> = 100..=10_000;
+/// At least the time that an answer takes, and as much again to record the outcome.
+const RESERVE_RANGE: RangeInclusive<u64> = 250..=10_000;
 /// The time for an invocation whose host gives no usable deadline.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
@@ -157,8 +158,8 @@ mod tests {
 
     #[test]
     fn times_are_in_range_and_leave_room_for_a_call() {
-        assert_eq!(read(&[("RESERVE_MS", "100")]).unwrap().reserve, Duration::from_millis(100));
-        assert!(fault(&[("RESERVE_MS", "99")]).contains("from 100 to 10000"));
+        assert_eq!(read(&[("RESERVE_MS", "250")]).unwrap().reserve, Duration::from_millis(250));
+        assert!(fault(&[("RESERVE_MS", "249")]).contains("from 250 to 10000"));
         assert!(fault(&[("DEFAULT_BUDGET_MS", "0")]).contains("from 1000 to 900000"));
         let fault = fault(&[("RESERVE_MS", "2000"), ("DEFAULT_BUDGET_MS", "2000")]);
         assert!(fault.contains("must be greater than RESERVE_MS"), "{fault}");

@@ -19,7 +19,7 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use super::ToolError;
 
 /// The codes by which AWS services throttle. DynamoDB and SES use several of them.
-const THROTTLING: [&str; 11] = [
+pub(crate) const THROTTLING: [&str; 11] = [
     "BandwidthLimitExceeded",
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
@@ -89,7 +89,7 @@ where
 
 /// Whether no connection came about. Only kinds that cannot arise later count; a name that does not resolve and a
 /// connection that takes too long have no kind of their own, and stay "no answer".
-fn connection_was_refused(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn connection_was_refused(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {

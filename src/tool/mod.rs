@@ -54,7 +54,7 @@ mod toolbox;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-pub(crate) use self::aws::{Meaning, meaning};
+pub(crate) use self::aws::{Meaning, connection_was_refused, meaning};
 pub use self::{
     any::{AnyTool, Plan},
     context::{CallContext, Caller},

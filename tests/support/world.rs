@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::{Backends, CountingProxy, Database, Function, RuntimeApi};
+use super::{Backends, CountingProxy, Database, FaultyProxy, Function, RuntimeApi};
 
 /// A real program on a DynamoDB of its own, whose requests are counted. Ends with the value.
 pub struct World {
     pub function: Function,
     pub proxy: CountingProxy,
+    pub faults: FaultyProxy,
     pub backends: Backends,
     _database: Database,
 }
@@ -32,7 +33,8 @@ impl World {
     /// Starts the program.
     pub async fn launch(program: impl AsRef<Path>) -> Self {
         let database = Database::start().await;
-        let proxy = CountingProxy::start(&database.endpoint()).await;
+        let faults = FaultyProxy::start(&database.endpoint()).await;
+        let proxy = CountingProxy::start(&faults.endpoint()).await;
         let backends = Backends::start().await;
         let settings = [
             ("IDEMPOTENCY_TABLE", Database::RECORDS),
@@ -44,6 +46,6 @@ impl World {
             ("AWS_ENDPOINT_URL_SESV2", backends.endpoint()),
         ];
         let function = RuntimeApi::start().await.launch(program, &settings);
-        Self { function, proxy, backends, _database: database }
+        Self { function, proxy, faults, backends, _database: database }
     }
 }
