@@ -78,5 +78,5 @@ fn start_logs() {
         ("RUST_LOG", None) => Some("warn,dynoxide=error".into()),
         (_, value) => value,
     });
-    init_logs(LogFormat::Text { ansi: account::colours() }, settings::log(&mut env));
+    init_logs(LogFormat::Text { ansi: account::colours() }, settings::log_filter(&mut env));
 }

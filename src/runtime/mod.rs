@@ -39,7 +39,7 @@ pub use self::api::{Api, ApiError};
 use self::{api::Delivery, invocation::Incoming};
 use crate::{
     handler::{FunctionError, Handler, Invocation},
-    settings::{Env, SettingsError, log},
+    settings::{Env, SettingsError, log_filter},
     telemetry::{LogFormat, init_logs},
     tool::ToolboxError,
 };
@@ -100,7 +100,7 @@ impl StartError {
 /// }
 /// ```
 pub fn main<S: Serve>(build: impl AsyncFnOnce() -> Result<S, StartError>) -> ExitCode {
-    init_logs(LogFormat::Json, log(&mut Env::process())); // a bad level is reported together with the other settings
+    init_logs(LogFormat::Json, log_filter(&mut Env::process())); // a bad level is reported together with the other settings
     let Ok(address) = std::env::var("AWS_LAMBDA_RUNTIME_API") else {
         eprintln!("{NO_RUNTIME_API}");
         return ExitCode::from(2);

@@ -15,13 +15,12 @@
 //! ```
 
 mod env;
+mod log_filter;
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::Targets;
-
 pub use self::env::{Env, SettingsError};
+pub(crate) use self::log_filter::log_filter;
 use crate::door::{DOORS, Door, named};
 
 /// The time kept back before the deadline.
@@ -47,8 +46,6 @@ pub struct Settings {
     pub default_budget: Duration,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
     pub doors: Vec<&'static Door>,
-    /// `RUST_LOG`, else `AWS_LAMBDA_LOG_LEVEL`: what is logged. Default: `info`.
-    pub log: Targets,
 }
 
 impl Settings {
@@ -69,8 +66,8 @@ impl Settings {
             reserve: env.millis("RESERVE_MS", RESERVE, RESERVE_RANGE),
             default_budget: env.millis("DEFAULT_BUDGET_MS", DEFAULT_BUDGET, BUDGET_RANGE),
             doors: doors(env),
-            log: log(env),
         };
+        log_filter(env); // in use since before the settings were read; here its faults count
         if settings.default_budget <= settings.reserve {
             env.fault(format!(
                 "DEFAULT_BUDGET_MS ({}) must be greater than RESERVE_MS ({}), or no call could ever run.",
@@ -112,45 +109,8 @@ fn doors(env: &mut Env) -> Vec<&'static Door> {
     open.unwrap_or_else(|| DOORS.iter().collect())
 }
 
-/// `RUST_LOG`, else `AWS_LAMBDA_LOG_LEVEL` (which Lambda sets from the function's logging configuration), else `info`.
-pub(crate) fn log(env: &mut Env) -> Targets {
-    const VALID: &str = "off, error, warn, info, debug or trace, or a comma list of these and of target=level, for example info,hyper=warn";
-    const LAMBDA: &str = "trace, debug, info, warn, error or fatal";
-    env.optional("RUST_LOG", VALID, filter)
-        .or_else(|| {
-            env.optional("AWS_LAMBDA_LOG_LEVEL", LAMBDA, |text| {
-                Some(of_level(if text.eq_ignore_ascii_case("fatal") { LevelFilter::ERROR } else { level(text)? }))
-            })
-        })
-        .unwrap_or_else(|| of_level(LevelFilter::INFO))
-}
-
-/// Stricter than `Targets`' own reading, which takes a misspelt level for the name of a module.
-fn filter(text: &str) -> Option<Targets> {
-    let (named, plain): (Vec<&str>, Vec<&str>) = text.split(',').map(str::trim).partition(|word| word.contains('='));
-    let base = plain.into_iter().try_fold(LevelFilter::INFO, |_, name| level(name))?;
-    named.into_iter().try_fold(of_level(base), |targets, directive| {
-        let (target, name) = directive.split_once('=').filter(|(target, _)| !target.is_empty())?;
-        Some(targets.with_target(target, level(name)?))
-    })
-}
-
-const OURS: &str = env!("CARGO_CRATE_NAME");
-
-/// A plain level is for this crate. Below `info` other crates may log whole requests, so they have to be named.
-fn of_level(level: LevelFilter) -> Targets {
-    Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(OURS, level)
-}
-
-fn level(name: &str) -> Option<LevelFilter> {
-    let known = ["off", "error", "warn", "info", "debug", "trace"];
-    known.iter().any(|word| word.eq_ignore_ascii_case(name)).then(|| name.parse().ok())?
-}
-
 #[cfg(test)]
 mod tests {
-    use tracing::Level;
-
     use super::*;
 
     const TABLE: (&str, &str) = ("IDEMPOTENCY_TABLE", "records");
@@ -213,31 +173,6 @@ mod tests {
             let list = format!("{}, {}", last.name, first.name);
             let names: Vec<_> = read(&[("DOORS", &list)]).unwrap().doors.iter().map(|door| door.name).collect();
             assert_eq!(names, [first.name, last.name], "the order of detection stays");
-        }
-    }
-
-    #[test]
-    fn a_log_level_is_taken_in_any_letter_case_and_a_bad_one_is_a_fault() {
-        let ours = |settings: &Settings, level| settings.log.would_enable(OURS, &level);
-        assert!(ours(&read(&[("RUST_LOG", "Debug")]).unwrap(), Level::DEBUG));
-        assert!(!ours(&read(&[]).unwrap(), Level::DEBUG));
-        assert!(!ours(&read(&[("AWS_LAMBDA_LOG_LEVEL", "FATAL")]).unwrap(), Level::WARN));
-        let both = read(&[("RUST_LOG", "warn"), ("AWS_LAMBDA_LOG_LEVEL", "DEBUG")]).unwrap();
-        assert!(!ours(&both, Level::INFO), "RUST_LOG wins");
-        for bad in ["verbose", "3", "info,", "=info", "action_group=loud"] {
-            assert!(fault(&[("RUST_LOG", bad)]).contains("RUST_LOG is"), "{bad:?}");
-        }
-        assert!(fault(&[("AWS_LAMBDA_LOG_LEVEL", "loud")]).contains("AWS_LAMBDA_LOG_LEVEL is \"loud\""));
-    }
-
-    #[test]
-    fn a_plain_level_makes_no_other_crate_talkative() {
-        let plain = read(&[("RUST_LOG", "trace")]).unwrap().log;
-        assert!(plain.would_enable(OURS, &Level::TRACE) && !plain.would_enable("hyper", &Level::DEBUG));
-        for named in ["hyper=trace,debug", "debug,hyper=trace"] {
-            let named = read(&[("RUST_LOG", named)]).unwrap().log;
-            assert!(named.would_enable("hyper", &Level::TRACE) && named.would_enable(OURS, &Level::DEBUG));
-            assert!(!named.would_enable("h2", &Level::DEBUG));
         }
     }
 
