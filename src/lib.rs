@@ -21,6 +21,7 @@
 //! | [`telemetry`] | the metric line and the log line of every call |
 //! | [`aws`] | the configuration of every AWS client |
 //! | [`clock`] | the time of day, and a clock that tests can stop |
+//! | [`ending`] | the end of the process, told to those who wait |
 //! | [`handler`] | one invocation, from bytes to answer |
 //! | [`app`] | puts the parts together |
 //! | [`approver`] | a second function, by which a person approves what waits |
@@ -39,6 +40,7 @@ pub mod clock;
 #[cfg(feature = "dev")]
 pub mod dev;
 pub mod door;
+pub mod ending;
 pub mod handler;
 pub mod idempotency;
 pub mod outcome;

@@ -2,19 +2,23 @@
 //!
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
 
+mod answer;
 mod atomic;
 mod attempt;
+mod budget;
 mod deadline;
 mod explain;
 mod pipeline;
 mod recorded;
 mod retry;
+mod run;
 
 use serde_json::{Map, Value};
 
 pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
+    retry::{MAX_ATTEMPTS, longest},
 };
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};

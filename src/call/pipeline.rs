@@ -1,24 +1,26 @@
 //! The life of a call, as one list of steps.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Arguments, Call, attempt,
-    attempt::Ended,
+    Arguments, Call,
+    answer::{Answer, fit},
+    budget::Retries,
     deadline::{Deadline, USEFUL},
-    explain, retry,
+    explain,
+    run::Run,
 };
 use crate::{
     arguments::Fault,
-    clock::Timestamp,
-    idempotency::{Claim, Key, Store, Stored},
-    outcome::{Failure, FailureKind, Outcome, left_out, too_large},
+    ending::Ending,
+    idempotency::{Key, Store},
+    outcome::{Failure, FailureKind, Outcome},
     telemetry::{Origin, Report, Telemetry},
-    tool::{CallContext, Definition, Effect, Entry, Plan, Reconciled, Scope, Success, ToolErrorKind, Toolbox},
+    tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
 
 /// What every call needs. One for the life of the process.
@@ -27,6 +29,8 @@ pub struct Pipeline {
     toolbox: Arc<Toolbox>,
     pub(super) store: Store,
     telemetry: Arc<Telemetry>,
+    retries: Retries,
+    ending: Ending,
 }
 
 /// What surrounds one call.
@@ -40,31 +44,15 @@ pub struct Surroundings {
     pub limit: usize,
 }
 
-/// One call on its way: what the steps after validation share.
-pub(super) struct Run<'a> {
-    pub entry: &'a Entry,
-    pub arguments: Value,
-    pub key: Option<&'a Key>,
-    pub call: &'a Call,
-    pub deadline: Deadline,
-    pub report: &'a mut Report,
-    /// Whether a person has to approve it, and has.
-    pub needs_approval: bool,
-    pub approved: bool,
-    /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
-    pub maybe_done: bool,
-}
-
-/// A result, and whether it is an earlier call's.
-pub(super) struct Answer {
-    pub result: Value,
-    pub replayed: bool,
-}
-
 impl Pipeline {
     /// A pipeline over these tools and this table.
     pub fn new(toolbox: Arc<Toolbox>, store: Store, telemetry: Arc<Telemetry>) -> Self {
-        Self { toolbox, store, telemetry }
+        Self { toolbox, store, telemetry, retries: Retries::new(), ending: Ending::new() }
+    }
+
+    /// Ends all attempts and waits at once, because the process is to end. Their records are settled by what is known.
+    pub fn end(&self) {
+        self.ending.begin();
     }
 
     /// The tools.
@@ -99,8 +87,20 @@ impl Pipeline {
         budget(entry.definition(), &around.deadline)?;
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
         let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
-        let mut run =
-            Run { entry, arguments, key, call, deadline, report, needs_approval, approved: false, maybe_done: false };
+        let (retries, ending) = (&self.retries, &self.ending);
+        let mut run = Run {
+            entry,
+            arguments,
+            key,
+            call,
+            deadline,
+            report,
+            retries,
+            ending,
+            needs_approval,
+            approved: false,
+            maybe_done: false,
+        };
         let answer = match (key, entry.definition().effect) {
             (None, _) => self.read(&mut run).await,
             (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
@@ -128,92 +128,6 @@ impl Pipeline {
                 Ok(success) => return Ok(Answer { result: success.result, replayed: false }),
                 Err(ended) => run.retry_or_fail(&ended).await?,
             }
-        }
-    }
-}
-
-impl Run<'_> {
-    pub(super) fn tool(&self) -> &Definition {
-        self.entry.definition()
-    }
-
-    /// This execution's claim on its key.
-    pub(super) fn claim(&self, now: Timestamp) -> Claim {
-        Claim {
-            owner: format!("{:032x}", rand::random::<u128>()),
-            effect: self.tool().effect,
-            lease_until: now.plus(self.deadline.headroom()),
-            expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
-            for_approval: self.needs_approval.then(|| self.arguments.to_string()),
-        }
-    }
-
-    /// Runs the tool once, within the policy's timeout and the time left.
-    pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
-        let time = self.tool().timeout.min(self.deadline.time_left());
-        if time < USEFUL / 2 {
-            return Err(Ended::NoTime);
-        }
-        self.report.attempts += 1;
-        let ended = attempt::run(self.entry.tool().call(self.arguments.clone(), self.context(time)), time).await;
-        let end = ended.as_ref().err().map_or("success", Ended::name);
-        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
-        ended
-    }
-
-    /// Asks the tool what became of an effect whose outcome is not known.
-    pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
-        let time = self.tool().timeout.min(self.deadline.time_left());
-        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
-        attempt::run(code, time).await.unwrap_or_else(|ended| {
-            self.note(&ended);
-            Reconciled::Unknown
-        })
-    }
-
-    fn context(&self, time: Duration) -> CallContext {
-        CallContext {
-            idempotency_key: self.key.map(|key| key.digest().to_owned()),
-            attempt: self.report.attempts,
-            ends: Instant::now() + time,
-            caller: self.call.caller.clone(),
-            call_id: self.call.id.clone(),
-            approved: self.approved,
-        }
-    }
-
-    /// Whether the tool wants a person's approval that the call does not have.
-    pub(super) fn asks_for_approval(&self, ended: &Ended) -> bool {
-        !self.approved && matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired)
-    }
-
-    /// Waits until it is time for another attempt, or ends the call.
-    pub(super) async fn retry_or_fail(&mut self, ended: &Ended) -> Result<(), Failure> {
-        self.note(ended);
-        self.maybe_done |= explain::may_be_done(ended, self.tool().effect);
-        let time_left = self.deadline.time_left();
-        match retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random()) {
-            Some(wait) => {
-                tokio::time::sleep(wait).await;
-                Ok(())
-            }
-            None => Err(explain::failure(self.tool(), ended, self.maybe_done, &self.report.reference)),
-        }
-    }
-
-    /// Leaves the cause in the log: its type always, its text at DEBUG only.
-    pub(super) fn note(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Failed(error) => {
-                if let Some(cause) = error.cause() {
-                    tracing::debug!(reference = self.report.reference, cause = ?cause, "cause");
-                }
-                if error.kind() == ToolErrorKind::Internal {
-                    self.report.fault = Some(error.source_type.to_owned());
-                }
-            }
-            Ended::Panicked => self.report.fault = Some(String::from("panic")),
-            _ => {}
         }
     }
 }
@@ -292,46 +206,6 @@ fn scope(scope: Scope, call: &Call) -> String {
         (Scope::Conversation, None, Some(identity)) => format!("identity:{identity}"),
         _ => String::from("deployment"),
     }
-}
-
-/// Keeps a result within what the door can answer with. A read says how to ask for less; of an effect the model must
-/// learn that it happened, whatever its size.
-fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failure> {
-    let size = json_size(&answer.result);
-    if size <= limit {
-        return Ok(answer);
-    }
-    if tool.effect != Effect::ReadOnly {
-        return Ok(Answer { result: left_out(size), ..answer });
-    }
-    Err(too_large(size, limit, tool.wording.nothing.clone()))
-}
-
-/// The bytes of a value's JSON, without making it.
-fn json_size(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // A JSON value can always be written, and counting cannot fail.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
-}
-
-/// The stored result as an answer.
-pub(super) fn replay(stored: Stored) -> Answer {
-    let result = match stored {
-        Stored::Json(json) => serde_json::from_str(&json).unwrap_or(Value::String(json)),
-        Stored::Omitted(size) => left_out(size),
-    };
-    Answer { result, replayed: true }
 }
 
 /// A text from outside, cut to what a log line or a sentence can bear.
