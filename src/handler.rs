@@ -95,6 +95,11 @@ impl Handler {
         Ok((request.encode)(outcomes))
     }
 
+    /// The process is to end: calls on their way end by what is known of them.
+    pub fn end(&self) {
+        self.pipeline.end();
+    }
+
     /// The door, and what it reads in the event.
     fn read(&self, invocation: &Invocation) -> Result<(&'static Door, Request), FunctionError> {
         let body = serde_json::from_slice(&invocation.payload).map_err(|fault| {

@@ -5,7 +5,8 @@
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
-//! | [`FaultyProxy`] | a network, or a DynamoDB, that fails |
+//! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
+//! | [`TcpProxy`] | a load balancer that closes idle connections |
 //! | [`Database`] | DynamoDB |
 //! | [`World`] | all of them around the real program |
 
@@ -17,6 +18,7 @@ mod counting_proxy;
 mod database;
 mod faulty_proxy;
 mod runtime_api;
+mod tcp_proxy;
 #[cfg(feature = "dev")]
 mod world;
 
@@ -26,6 +28,7 @@ pub use counting_proxy::CountingProxy;
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, THROTTLED};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
+pub use tcp_proxy::TcpProxy;
 #[cfg(feature = "dev")]
 pub use world::World;
 
