@@ -94,6 +94,12 @@ impl StoreError {
     pub(super) fn given(self, doubt: &Doubt) -> Self {
         if doubt.remains() { Self { kind: StoreErrorKind::NoAnswer, ..self } } else { self }
     }
+
+    /// What they say when the time was up. The client may have been waiting between two attempts, all of them refused.
+    pub(super) fn given_up(self, doubt: &Doubt) -> Self {
+        let kind = if doubt.remains() { StoreErrorKind::NoAnswer } else { StoreErrorKind::Refused };
+        Self { kind, ..self }
+    }
 }
 
 /// A refusal: whether waiting helps.
@@ -151,7 +157,7 @@ impl Store {
             .customize()
             .interceptor(doubt.clone())
             .send();
-        match within(time, "PutItem", request).await? {
+        match within(time, "PutItem", request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) if state == State::AwaitingApproval => Ok(Acquired::Awaiting),
             Ok(_) => Ok(Acquired::Mine(Guard::new(self.clone(), key.clone(), claim.clone(), 1))),
             Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {

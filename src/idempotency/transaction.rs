@@ -58,7 +58,7 @@ impl Store {
             .customize()
             .interceptor(doubt.clone())
             .send();
-        match within(time, OPERATION, request).await? {
+        match within(time, OPERATION, request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) => Ok(Commit::Done),
             Err(error) => outcome_of(error).map_err(|error| error.given(&doubt)),
         }

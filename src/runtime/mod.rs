@@ -31,7 +31,13 @@ mod end;
 mod guard;
 mod invocation;
 
-use std::{any::Any, panic::AssertUnwindSafe, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    process::ExitCode,
+    sync::{Arc, Once},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::join_all};
 use serde_json::Value;
@@ -55,6 +61,11 @@ pub trait Serve: Send + Sync + 'static {
     /// Answers one invocation, before its deadline.
     fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send;
 
+    /// The first invocation has come, and has so much time. Lambda tells the function's timeout in no other way.
+    fn check_time(&self, time: Duration) {
+        let _ = time;
+    }
+
     /// The process is to end: what is on its way should be answered at once, by what is known.
     fn end(&self) {}
 }
@@ -62,6 +73,10 @@ pub trait Serve: Send + Sync + 'static {
 impl Serve for Handler {
     fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send {
         self.handle(invocation)
+    }
+
+    fn check_time(&self, time: Duration) {
+        Handler::check_time(self, time);
     }
 
     fn end(&self) {
@@ -171,8 +186,12 @@ async fn until_the_end<S: Serve>(api: &Api, work: &Handle, concurrency: usize, h
         tokio::time::sleep(end::GRACE).await;
     };
     let serving = Arc::clone(&handler);
-    let serve = move |invocation| {
+    let first = Arc::new(Once::new());
+    let serve = move |invocation: Invocation| {
         let handler = Arc::clone(&serving);
+        if let Some(deadline) = invocation.deadline {
+            first.call_once(|| handler.check_time(deadline.saturating_duration_since(Instant::now())));
+        }
         async move { handler.serve(invocation).await }
     };
     select! {

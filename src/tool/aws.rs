@@ -2,7 +2,7 @@
 //!
 //! | the SDK says | the tool error | promise |
 //! | --- | --- | --- |
-//! | a throttling code | [`ToolError::transient`] | nothing was done |
+//! | a throttling code, or 429 | [`ToolError::transient`] | nothing was done |
 //! | the connection was refused | [`ToolError::transient`] | nothing was sent |
 //! | a timeout, a broken connection, an answer it cannot read, a 5xx | [`ToolError::no_answer`] | it may have been done |
 //! | the request could not be built | [`ToolError::internal`] | nothing was sent |
@@ -86,6 +86,7 @@ where
         SdkError::DispatchFailure(_) if connection_was_refused(error) => Meaning::NeverSent,
         SdkError::ServiceError(answer) => match answer.err().code() {
             Some(code) if THROTTLING.contains(&code) => Meaning::Throttled,
+            _ if answer.raw().status().as_u16() == 429 => Meaning::Throttled,
             _ if answer.raw().status().is_server_error() => Meaning::NoAnswer,
             _ => Meaning::Refused,
         },
@@ -136,6 +137,7 @@ mod tests {
         let table = [
             (answered(400, "ThrottlingException"), ToolErrorKind::Transient, Phase::NothingSent),
             (answered(400, "ProvisionedThroughputExceededException"), ToolErrorKind::Transient, Phase::NothingSent),
+            (answered(429, "SomethingNew"), ToolErrorKind::Transient, Phase::NothingSent),
             (answered(400, "ValidationException"), ToolErrorKind::Internal, Phase::NothingSent),
             (answered(500, "InternalServerError"), ToolErrorKind::Transient, Phase::MaybeDone),
             (io_failure(io::ErrorKind::ConnectionRefused), ToolErrorKind::Transient, Phase::NothingSent),

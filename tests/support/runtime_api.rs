@@ -110,6 +110,8 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// How many posts for this invocation were refused before.
     pub refused: usize,
+    /// The time that was left until the deadline; an hour if there was none.
+    pub to_spare: Duration,
     /// Whether it came before the deadline; otherwise Lambda had ended the invocation.
     pub in_time: bool,
 }
@@ -384,8 +386,9 @@ async fn take_answer(
         all.insert(id, pending);
         return StatusCode::PAYLOAD_TOO_LARGE;
     }
-    let in_time = pending.ends.is_none_or(|ends| Instant::now() < ends);
-    let _ = pending.answer.send(Answer { is_error, body, headers, refused: pending.refused, in_time });
+    let to_spare = pending.ends.map_or(Duration::from_hours(1), |ends| ends.saturating_duration_since(Instant::now()));
+    let in_time = !to_spare.is_zero();
+    let _ = pending.answer.send(Answer { is_error, body, headers, refused: pending.refused, to_spare, in_time });
     refusal.unwrap_or(StatusCode::ACCEPTED)
 }
 
