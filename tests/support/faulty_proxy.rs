@@ -5,7 +5,7 @@ use std::{
     future::pending,
     net::SocketAddr,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -52,11 +52,33 @@ struct Plan {
     share: BTreeMap<String, (u64, Fault, u64)>,
     delay: Duration,
     counts: BTreeMap<String, usize>,
+    served: Vec<Served>,
+}
+
+/// One request as the proxy saw it.
+#[derive(Clone, Debug)]
+pub struct Served {
+    pub operation: String,
+    pub began: Instant,
+    /// When it was answered or given up.
+    pub ended: Option<Instant>,
+}
+
+/// Notes the end of a request, however it ends.
+struct Note(Shared, usize);
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if let Some(served) = self.0.lock().unwrap().served.get_mut(self.1) {
+            served.ended = Some(Instant::now());
+        }
+    }
 }
 
 impl Plan {
     fn fault(&mut self, operation: &str) -> Option<Fault> {
         *self.counts.entry(operation.to_owned()).or_default() += 1;
+        self.served.push(Served { operation: operation.to_owned(), began: Instant::now(), ended: None });
         if let Some(fault) = self.next.get_mut(operation).and_then(VecDeque::pop_front) {
             return Some(fault);
         }
@@ -105,6 +127,11 @@ impl FaultyProxy {
         self.plan.lock().unwrap().delay = time;
     }
 
+    /// All requests so far.
+    pub fn served(&self) -> Vec<Served> {
+        self.plan.lock().unwrap().served.clone()
+    }
+
     /// The requests of this operation since the last call.
     pub fn count(&self, operation: &str) -> usize {
         self.plan.lock().unwrap().counts.remove(operation).unwrap_or_default()
@@ -116,10 +143,11 @@ type Parts = (Shared, Client<HttpConnector, Body>, Uri);
 async fn serve(State((plan, client, endpoint)): State<Parts>, request: Request) -> Response<Body> {
     let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
     let operation = target.map_or(request.uri().path(), |target| target.rsplit('.').next().unwrap_or(target));
-    let (fault, delay) = {
+    let (fault, delay, number) = {
         let mut plan = plan.lock().unwrap();
-        (plan.fault(operation), plan.delay)
+        (plan.fault(operation), plan.delay, plan.served.len() - 1)
     };
+    let _note = Note(plan, number);
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }

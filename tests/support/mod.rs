@@ -8,6 +8,7 @@
 //! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
 //! | [`TcpProxy`] | a load balancer that closes idle connections |
 //! | [`Database`] | DynamoDB |
+//! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
 //! | [`World`] | all of them around the real program |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
@@ -18,7 +19,9 @@ mod counting_proxy;
 mod database;
 mod faulty_proxy;
 mod runtime_api;
+mod scripted;
 mod tcp_proxy;
+mod timeline;
 #[cfg(feature = "dev")]
 mod world;
 
@@ -26,9 +29,11 @@ pub use backends::Backends;
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
-pub use faulty_proxy::{Fault, FaultyProxy, LOST, THROTTLED};
+pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
+pub use scripted::Scripted;
 pub use tcp_proxy::TcpProxy;
+pub use timeline::{Bar, draw};
 #[cfg(feature = "dev")]
 pub use world::World;
 
