@@ -82,7 +82,7 @@ impl Api {
                 let _ = self.client.call(request).await; // an error means that Lambda is no longer there
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -409,7 +409,7 @@ async fn register_extension(State(shared): State<Arc<Shared>>, headers: HeaderMa
 async fn next_extension_event(State(shared): State<Arc<Shared>>, headers: HeaderMap) {
     assert_eq!(headers["lambda-extension-identifier"], "extension-1");
     shared.extension.send_replace(true);
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 async fn take_start_error(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {

@@ -49,12 +49,13 @@ pub fn draw(title: &str, lanes: &[&str], bars: &[Bar], marks: &[(Duration, &str)
             bar.label
         );
     }
-    for (at, label) in marks {
+    for (row, (at, label)) in (0..).zip(marks) {
         let _ = writeln!(
             svg,
             "<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"46\" y2=\"{bottom:.0}\" stroke=\"#a00\" stroke-dasharray=\"4 3\"/>\n\
-             <text x=\"{0:.1}\" y=\"40\" text-anchor=\"end\" fill=\"#a00\" font-size=\"10\">{label}</text>",
-            x(*at)
+             <text x=\"{0:.1}\" y=\"{1:.0}\" text-anchor=\"end\" fill=\"#a00\" font-size=\"10\">{label}</text>",
+            x(*at),
+            28.0 + 12.0 * f64::from(row % 2)
         );
     }
     for second in 0..=end.as_secs() {

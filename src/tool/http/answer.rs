@@ -27,7 +27,7 @@ use crate::tool::ToolError;
 /// A wait beyond this is no pause but the end of a quota.
 const DAY: Duration = Duration::from_hours(24);
 
-/// The words by which APIs say that a quota is spent, without case and punctuation: OpenAI, Google, Azure, AWS and others.
+/// The words by which APIs say that a quota is spent, without case and punctuation.
 const SPENT: [&str; 8] = [
     "billinghardlimitreached",
     "creditsexhausted",
