@@ -113,7 +113,7 @@ async fn ask(client: &Client) -> (f64, bool) {
 
 async fn adaptive_or_standard(mode: RetryMode) {
     const RUNS: usize = 5;
-    const CALLS: usize = 50;
+    const CALLS: usize = 30;
     let database = Database::start().await;
     let proxy = FaultyProxy::start(&database.endpoint()).await;
     let (mut once, mut after, mut thrice) = (Vec::new(), Vec::new(), Vec::new());

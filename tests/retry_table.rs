@@ -164,14 +164,14 @@ async fn the_table_of_the_document_is_what_happens() {
     let mut table = String::from("| an attempt ends with | `ReadOnly` | `Keyed` | `Atomic` | `Once` |\n");
     table += "| --- | --- | --- | --- | --- |\n";
     for (index, (name, end, wait)) in ENDS.into_iter().enumerate() {
-        table += &format!("| {name} |");
+        let mut row = vec![name.to_owned()];
         for effect in EFFECTS {
             let ended = call(end, index == FIRST_LOST, effect).await;
             check(name, end, wait, effect, &ended);
             let failure = ended.outcome.failure().expect("a failure");
-            table += &format!(" {}: {} |", ended.requests, failure.kind());
+            row.push(format!("{}: {}", ended.requests, failure.kind()));
         }
-        table += "\n";
+        table.extend(["| ", &row.join(" | "), " |\n"]);
     }
     assert_documented(&table);
 }

@@ -303,11 +303,15 @@ fn concurrency(value: Option<&str>) -> usize {
     value.and_then(|text| text.parse().ok()).filter(|n| (1..=1_600).contains(n)).unwrap_or(1)
 }
 
-/// Two threads at least, so that a tool which blocks one does not stop the calls beside it.
+/// More threads than there are cores, so that tools which block some do not stop the calls beside them: a deadline is seen
+/// by a thread that is free. One that sleeps costs some kilobytes.
 fn threads(concurrency: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    concurrency.min(cores).max(2)
+    concurrency.min(cores).max(LEAST_THREADS)
 }
+
+/// A message of a model rarely has more calls than this.
+const LEAST_THREADS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -325,6 +329,6 @@ mod tests {
         for nonsense in [None, Some(""), Some("0"), Some("-1"), Some("many"), Some("100000")] {
             assert_eq!(concurrency(nonsense), 1, "{nonsense:?}");
         }
-        assert_eq!(threads(1), 2);
+        assert_eq!(threads(1), LEAST_THREADS);
     }
 }
