@@ -182,7 +182,7 @@ async fn the_timeline_of_one_call() {
     bars.extend(requests(
         world.backend_faults.served(),
         2,
-        &["1: 503, Retry-After: 1", "2: no answer, given up after 5 s", "3: made"],
+        &["1: 503, wait 1 s", "2: no answer, given up after 5 s", "3: made"],
         &["#d90", "#c44", "#4a4"],
     ));
     let first = world.backend_faults.served()[0].ended.expect("an end");
