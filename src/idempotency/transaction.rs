@@ -15,7 +15,8 @@ use super::{
     doubt::Doubt,
     key::{Key, hex},
     record::{Item, Record, State, Stored, n, result_attribute, s},
-    store::{FREE, Store, StoreError, StoreErrorKind, held, new_item, within},
+    request::{StoreError, StoreErrorKind, held, within},
+    store::{FREE, Store, new_item},
 };
 
 /// How a transaction ended.
