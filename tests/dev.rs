@@ -179,6 +179,18 @@ fn stdout_holds_answers_only_whatever_is_logged() {
     assert!(text(&output.stderr).contains("RUST_LOG"), "{}", text(&output.stderr));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stderr_that_takes_nothing_changes_no_answer() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("the device");
+    let events = Events::new();
+    let event = events.tool_use("send_email", &json!({"to": "a@example.com", "subject": "s", "body": "b"}));
+    let output = dev().arg("invoke").arg(event).env("RUST_LOG", "debug").stderr(full()).output().expect("it runs");
+    assert_eq!(answers(&output)[0]["toolResult"]["status"], "success");
+    assert!(output.status.success());
+    assert_eq!(dev().args(["invoke", "no/such/file"]).stderr(full()).status().expect("it runs").code(), Some(2));
+}
+
 #[test]
 fn answers_of_files_started_at_once_come_in_the_order_of_the_files() {
     let events = Events::new();

@@ -46,9 +46,16 @@ struct Order {
     #[schemars(extend("examples" = ["A"]))]
     thing: String,
     /// How much.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "lucky")]
     #[allow(dead_code, reason = "it tells two calls with one key apart")]
     amount: u32,
+}
+
+fn lucky<'de, D: serde::Deserializer<'de>>(amount: D) -> Result<u32, D::Error> {
+    match serde::Deserialize::deserialize(amount)? {
+        13 => Err(serde::de::Error::custom("13 is no lucky amount")),
+        amount => Ok(amount),
+    }
 }
 
 fn one() -> u32 {
@@ -124,6 +131,37 @@ impl Tool for Withdraw {
         });
         Ok(Success::with_writes(json!({"withdrawn": args.amount}), vec![write]))
     }
+}
+
+/// Does it, and cannot be told from one time to the next.
+struct Unruly {
+    effect: Effect,
+    attempts: Arc<AtomicU32>,
+}
+
+impl Tool for Unruly {
+    const NAME: &'static str = "unruly";
+    type Args = Order;
+    type Output = std::collections::BTreeMap<Vec<u8>, u8>;
+
+    fn policy(&self) -> Policy<Order> {
+        Policy::new(self.effect).key(|order: &Order| {
+            assert_ne!(order.thing, "no key", "secret");
+            json!([order.thing])
+        })
+    }
+
+    async fn call(&self, _: Order, _: &CallContext) -> Result<Success<Self::Output>, ToolError> {
+        self.attempts.fetch_add(1, Ordering::SeqCst);
+        Ok([(vec![1], 1)].into_iter().collect::<Self::Output>().into())
+    }
+}
+
+async fn unruly(effect: Effect) -> World {
+    let (database, attempts) = (Database::start().await, Arc::<AtomicU32>::default());
+    let tool = Unruly { effect, attempts: Arc::clone(&attempts) };
+    let pipeline = pipeline(Toolbox::builder().tool(tool).build().expect("a toolbox"), database.store());
+    World { database, pipeline, attempts }
 }
 
 struct World {
@@ -435,4 +473,45 @@ async fn two_conversations_do_not_share_a_key_and_one_conversation_does() {
         replays.push(matches!(outcome, Outcome::Success { replayed: true, .. }));
     }
     assert_eq!(replays, [false, false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_is_no_json_unmakes_no_effect_and_does_not_repeat_it() {
+    for world in [unruly(Effect::Once).await, unruly(Effect::Keyed).await] {
+        for replayed in [false, true] {
+            let outcome = world.call(json!({"thing": "A"})).await;
+            assert!(
+                matches!(&outcome, Outcome::Success { result, replayed: again } if result["done"] == true && *again == replayed),
+                "{outcome:?}"
+            );
+        }
+        assert_eq!(world.attempts(), 1);
+    }
+    let read = unruly(Effect::ReadOnly).await.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&read), (FailureKind::Internal, Changed::Nothing, false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_panics_is_a_failure_of_its_own_call_only() {
+    let world = unruly(Effect::Once).await;
+    let (broken, other) = tokio::join!(world.call(json!({"thing": "no key"})), world.call(json!({"thing": "A"})));
+    assert_eq!(failed(&broken), (FailureKind::Internal, Changed::Nothing, false));
+    assert!(matches!(other, Outcome::Success { .. }));
+    assert_eq!(world.attempts(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_was_used_is_not_said_to_be_an_action_that_was_not_done() {
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
+    world.call(json!({"thing": "A"})).await;
+    let reused = world.call(json!({"thing": "A", "amount": 2})).await;
+    assert!(reused.failure().expect("a failure").message().ends_with("This call changed nothing."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_only_the_type_knows_is_told_in_whole_sentences() {
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
+    let refused = world.call(json!({"thing": "A", "amount": 13})).await;
+    let message = refused.failure().expect("a failure").message();
+    assert_eq!(message, "The arguments are refused: 13 is no lucky amount. Nothing was changed.");
 }

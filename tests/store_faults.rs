@@ -35,7 +35,7 @@ struct Nothing {}
 /// Has its effect, and may then say that its backend is busy.
 struct Acts {
     effect: Effect,
-    count: Arc<AtomicU32>,
+    done: Arc<AtomicU32>,
     busy: bool,
 }
 
@@ -57,7 +57,7 @@ impl Tool for Acts {
                 Put::builder().table_name(Database::RECORDS).item("pk", AttributeValue::S("effect".into())).build()?;
             vec![Write::new(TransactWriteItem::builder().put(put).build())]
         } else {
-            self.count.fetch_add(1, Ordering::SeqCst);
+            self.done.fetch_add(1, Ordering::SeqCst);
             Vec::new()
         };
         Ok(Success::with_writes(json!({"n": 1}), writes))
@@ -67,7 +67,7 @@ impl Tool for Acts {
 struct World {
     database: Database,
     proxy: FaultyProxy,
-    count: Arc<AtomicU32>,
+    done: Arc<AtomicU32>,
     effect: Effect,
 }
 
@@ -75,7 +75,7 @@ impl World {
     async fn of(effect: Effect) -> Self {
         let database = Database::start().await;
         let proxy = FaultyProxy::start(&database.endpoint()).await;
-        Self { database, proxy, count: Arc::default(), effect }
+        Self { database, proxy, done: Arc::default(), effect }
     }
 
     async fn call(&self) -> Outcome {
@@ -89,7 +89,7 @@ impl World {
 
     /// One call, by a clock that is so much ahead. It always ends before the host's deadline.
     async fn attempt(&self, busy: bool, ahead: Duration) -> Outcome {
-        let tool = Acts { effect: self.effect, count: Arc::clone(&self.count), busy };
+        let tool = Acts { effect: self.effect, done: Arc::clone(&self.done), busy };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
         let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
         let clock = Clock::following_tokio(Clock::system().now().plus(ahead));
@@ -106,7 +106,7 @@ impl World {
     async fn effects(&self) -> u32 {
         let key = AttributeValue::S("effect".into());
         let got = self.database.client().get_item().table_name(Database::RECORDS).key("pk", key).send().await;
-        self.count.load(Ordering::SeqCst) + u32::from(got.expect("an answer").item.is_some())
+        self.done.load(Ordering::SeqCst) + u32::from(got.expect("an answer").item.is_some())
     }
 }
 

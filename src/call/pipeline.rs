@@ -1,7 +1,8 @@
 //! The life of a call, as one list of steps.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -74,10 +75,13 @@ impl Pipeline {
     /// Runs one call to its end, and leaves its metric line and its log line.
     pub async fn run(&self, call: Call, around: &Surroundings) -> Outcome {
         let began = Instant::now();
-        let mut report = Report::of(self.toolbox.get(&call.tool).map(Entry::definition));
+        let tool = self.toolbox.get(&call.tool).map(Entry::definition);
+        let mut report = Report::of(tool);
         report.call_id = call.id.as_deref().map(bounded);
         report.conversation = call.caller.conversation.as_deref().map(bounded);
-        let outcome = match self.serve(call, around, &mut report).await {
+        // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call its answer.
+        let served = AssertUnwindSafe(self.serve(call, around, &mut report)).catch_unwind().await;
+        let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut report))) {
             Ok(Answer { result, replayed }) => Outcome::Success { result, replayed },
             Err(failure) => Outcome::Failure(failure),
         };
@@ -214,6 +218,16 @@ impl Run<'_> {
     }
 }
 
+/// The failure of a call that panicked outside of its attempts.
+fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
+    report.fault = Some(String::from("panic"));
+    let text = explain::internal(&report.reference);
+    match tool {
+        Some(tool) if report.attempts > 0 && tool.effect != Effect::ReadOnly => explain::unknown(tool, &text),
+        _ => explain::nothing_here(FailureKind::Internal, text + " Calling it again will not help."),
+    }
+}
+
 /// Checks the arguments against the schema that the model was told, all faults at once.
 fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
     let arguments = entry.checker().normalise(values);
@@ -230,7 +244,11 @@ fn invalid(tool: &Definition, faults: &[Fault]) -> Failure {
 /// What the policy says of these arguments.
 fn plan(entry: &Entry, arguments: &Value) -> Result<Plan, Failure> {
     entry.tool().plan(arguments).map_err(|rule| {
-        let fault = Fault { path: String::new(), rule: format!("are refused: {rule}"), example: None };
+        let fault = Fault {
+            path: String::new(),
+            rule: format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>()),
+            example: None,
+        };
         invalid(entry.definition(), &[fault])
     })
 }

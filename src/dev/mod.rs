@@ -23,7 +23,7 @@
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use crate::{
     settings::{self, Env},
@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
 }
 
 fn failed(trouble: &Trouble) -> ExitCode {
-    eprintln!("error: {trouble}");
+    let _ = writeln!(std::io::stderr(), "error: {trouble}");
     ExitCode::from(2)
 }
 

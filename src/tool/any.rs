@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{CallContext, Definition, Effect, Policy, Reconciled, Route, Success, Tool, ToolError, definition::Method};
 use crate::arguments;
@@ -91,7 +92,7 @@ impl<T: Tool> AnyTool for Typed<T> {
             if effect != Effect::Atomic && !writes.is_empty() {
                 return Err(ToolError::internal(WRITES_OF_ANOTHER)); // nobody commits them, so it must not pass for done
             }
-            Ok(Success { result: serde_json::to_value(result)?, writes })
+            Ok(Success { result: in_json(result, effect)?, writes })
         })
     }
 
@@ -100,15 +101,27 @@ impl<T: Tool> AnyTool for Typed<T> {
         arguments: Value,
         context: CallContext,
     ) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
-        let tool = Arc::clone(&self.tool);
+        let (tool, effect) = (Arc::clone(&self.tool), self.definition.effect);
         Box::pin(async move {
             let typed = serde_json::from_value(arguments)?;
             Ok(match tool.reconcile(typed, &context).await? {
-                Reconciled::Done(result) => Reconciled::Done(serde_json::to_value(result)?),
+                Reconciled::Done(result) => Reconciled::Done(in_json(result, effect)?),
                 Reconciled::NotDone => Reconciled::NotDone,
                 Reconciled::Unknown => Reconciled::Unknown,
             })
         })
+    }
+}
+
+/// The result as JSON. A result that cannot be written is a fault of the tool, but it unmakes no effect: what is done is
+/// told as done, and is not done again for the sake of its result.
+fn in_json<T: Serialize>(result: T, effect: Effect) -> Result<Value, ToolError> {
+    match (serde_json::to_value(result), effect) {
+        (Err(_), Effect::Keyed | Effect::Once) => {
+            tracing::error!(result = std::any::type_name::<T>(), "The result of an effect cannot be written as JSON.");
+            Ok(json!({"done": true, "note": "It was done. Its result cannot be told."}))
+        }
+        (result, _) => result.map_err(|fault| ToolError::internal(fault).nothing_sent()),
     }
 }
 
@@ -119,7 +132,6 @@ mod tests {
     use std::time::Duration;
 
     use aws_sdk_dynamodb::types::TransactWriteItem;
-    use serde_json::json;
 
     use super::*;
     use crate::tool::{ToolErrorKind, Write};

@@ -133,6 +133,8 @@ fn refusal(status: StatusCode, retry_after: Option<Duration>) -> ToolError {
             "The carrier does not take this order. Try another carrier, or tell the user that a person has to ship it.",
         )
         .with_source(source),
+        // An earlier request with the same key is still at work.
+        (StatusCode::CONFLICT, _) => ToolError::no_answer("The carrier gave no clear answer.").with_source(source),
         (status, _) if status.is_client_error() => ToolError::internal(source).nothing_sent(),
         _ => ToolError::no_answer("The carrier gave no clear answer.").with_source(source),
     }
@@ -221,6 +223,7 @@ mod tests {
             (500, None, ToolErrorKind::Transient, Phase::MaybeDone),
             (504, wait, ToolErrorKind::Transient, Phase::MaybeDone),
             (302, None, ToolErrorKind::Transient, Phase::MaybeDone),
+            (409, None, ToolErrorKind::Transient, Phase::MaybeDone),
             (422, None, ToolErrorKind::Rejected, Phase::NothingSent),
             (401, None, ToolErrorKind::Internal, Phase::NothingSent),
         ];
