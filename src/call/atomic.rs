@@ -6,8 +6,9 @@ use super::{
     attempt::Ended,
     deadline::USEFUL,
     explain,
-    pipeline::{Answer, Pipeline, Run, replay},
+    pipeline::Pipeline,
     recorded::{Next, note, settle_failure},
+    run::{Answer, Run, replay},
 };
 use crate::{
     idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Stored, decide},

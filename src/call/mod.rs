@@ -9,6 +9,7 @@ mod explain;
 mod pipeline;
 mod recorded;
 mod retry;
+mod run;
 
 use serde_json::{Map, Value};
 

@@ -1,24 +1,23 @@
 //! The life of a call, as one list of steps.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Arguments, Call, attempt,
-    attempt::Ended,
+    Arguments, Call,
     deadline::{Deadline, USEFUL},
-    explain, retry,
+    explain,
+    run::{Answer, Run},
 };
 use crate::{
     arguments::Fault,
-    clock::Timestamp,
-    idempotency::{Claim, Key, Store, Stored},
+    idempotency::{Key, Store},
     outcome::{Failure, FailureKind, Outcome, left_out, too_large},
     telemetry::{Origin, Report, Telemetry},
-    tool::{CallContext, Definition, Effect, Entry, Plan, Reconciled, Scope, Success, ToolErrorKind, Toolbox},
+    tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
 
 /// What every call needs. One for the life of the process.
@@ -38,27 +37,6 @@ pub struct Surroundings {
     pub deadline: Deadline,
     /// The largest result, in bytes of JSON, that the door can answer with.
     pub limit: usize,
-}
-
-/// One call on its way: what the steps after validation share.
-pub(super) struct Run<'a> {
-    pub entry: &'a Entry,
-    pub arguments: Value,
-    pub key: Option<&'a Key>,
-    pub call: &'a Call,
-    pub deadline: Deadline,
-    pub report: &'a mut Report,
-    /// Whether a person has to approve it, and has.
-    pub needs_approval: bool,
-    pub approved: bool,
-    /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
-    pub maybe_done: bool,
-}
-
-/// A result, and whether it is an earlier call's.
-pub(super) struct Answer {
-    pub result: Value,
-    pub replayed: bool,
 }
 
 impl Pipeline {
@@ -128,92 +106,6 @@ impl Pipeline {
                 Ok(success) => return Ok(Answer { result: success.result, replayed: false }),
                 Err(ended) => run.retry_or_fail(&ended).await?,
             }
-        }
-    }
-}
-
-impl Run<'_> {
-    pub(super) fn tool(&self) -> &Definition {
-        self.entry.definition()
-    }
-
-    /// This execution's claim on its key.
-    pub(super) fn claim(&self, now: Timestamp) -> Claim {
-        Claim {
-            owner: format!("{:032x}", rand::random::<u128>()),
-            effect: self.tool().effect,
-            lease_until: now.plus(self.deadline.headroom()),
-            expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
-            for_approval: self.needs_approval.then(|| self.arguments.to_string()),
-        }
-    }
-
-    /// Runs the tool once, within the policy's timeout and the time left.
-    pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
-        let time = self.tool().timeout.min(self.deadline.time_left());
-        if time < USEFUL / 2 {
-            return Err(Ended::NoTime);
-        }
-        self.report.attempts += 1;
-        let ended = attempt::run(self.entry.tool().call(self.arguments.clone(), self.context(time)), time).await;
-        let end = ended.as_ref().err().map_or("success", Ended::name);
-        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
-        ended
-    }
-
-    /// Asks the tool what became of an effect whose outcome is not known.
-    pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
-        let time = self.tool().timeout.min(self.deadline.time_left());
-        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
-        attempt::run(code, time).await.unwrap_or_else(|ended| {
-            self.note(&ended);
-            Reconciled::Unknown
-        })
-    }
-
-    fn context(&self, time: Duration) -> CallContext {
-        CallContext {
-            idempotency_key: self.key.map(|key| key.digest().to_owned()),
-            attempt: self.report.attempts,
-            ends: Instant::now() + time,
-            caller: self.call.caller.clone(),
-            call_id: self.call.id.clone(),
-            approved: self.approved,
-        }
-    }
-
-    /// Whether the tool wants a person's approval that the call does not have.
-    pub(super) fn asks_for_approval(&self, ended: &Ended) -> bool {
-        !self.approved && matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired)
-    }
-
-    /// Waits until it is time for another attempt, or ends the call.
-    pub(super) async fn retry_or_fail(&mut self, ended: &Ended) -> Result<(), Failure> {
-        self.note(ended);
-        self.maybe_done |= explain::may_be_done(ended, self.tool().effect);
-        let time_left = self.deadline.time_left();
-        match retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random()) {
-            Some(wait) => {
-                tokio::time::sleep(wait).await;
-                Ok(())
-            }
-            None => Err(explain::failure(self.tool(), ended, self.maybe_done, &self.report.reference)),
-        }
-    }
-
-    /// Leaves the cause in the log: its type always, its text at DEBUG only.
-    pub(super) fn note(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Failed(error) => {
-                if let Some(cause) = error.cause() {
-                    tracing::debug!(reference = self.report.reference, cause = ?cause, "cause");
-                }
-                if error.kind() == ToolErrorKind::Internal {
-                    self.report.fault = Some(error.source_type.to_owned());
-                }
-            }
-            Ended::Panicked => self.report.fault = Some(String::from("panic")),
-            _ => {}
         }
     }
 }
@@ -323,15 +215,6 @@ fn json_size(value: &Value) -> usize {
     // A JSON value can always be written, and counting cannot fail.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
-}
-
-/// The stored result as an answer.
-pub(super) fn replay(stored: Stored) -> Answer {
-    let result = match stored {
-        Stored::Json(json) => serde_json::from_str(&json).unwrap_or(Value::String(json)),
-        Stored::Omitted(size) => left_out(size),
-    };
-    Answer { result, replayed: true }
 }
 
 /// A text from outside, cut to what a log line or a sentence can bear.

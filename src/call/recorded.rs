@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{
     attempt::Ended,
     explain,
-    pipeline::{Answer, Pipeline, Run, replay},
+    pipeline::Pipeline,
+    run::{Answer, Run, replay},
 };
 use crate::{
     idempotency::{
