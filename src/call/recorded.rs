@@ -41,7 +41,7 @@ impl Pipeline {
                 Ok(success) => return Ok(self.complete(run, guard, success.result).await),
                 Err(ended) => {
                     if let Err(failure) = run.retry_or_fail(&ended).await {
-                        return Err(settle_failure(run, guard, failure).await);
+                        return settle_failure(run, guard, failure).await;
                     }
                 }
             }
@@ -146,8 +146,9 @@ impl Pipeline {
     }
 }
 
-/// Leaves the record of a failed call so that the next equal call does the right thing.
-async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Failure {
+/// Leaves the record of a failed call so that the next equal call does the right thing. Where another execution has
+/// taken it over, what that one did is the answer.
+async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Result<Answer, Failure> {
     let time = run.deadline.time_to_settle();
     let settled = match (failure.changed(), run.tool().effect) {
         (Changed::Nothing, _) => guard.release(time).await,
@@ -155,11 +156,16 @@ async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Fa
         _ => guard.relinquish(time).await,
     };
     match settled {
-        Ok(Settled::AsWritten) => {}
-        Ok(Settled::Superseded(_)) => run.report.superseded = true,
-        Err(error) => note(run, &error),
+        Ok(Settled::AsWritten) => Err(failure),
+        Ok(Settled::Superseded(record)) => {
+            run.report.superseded = true;
+            record.and_then(|record| record.result).map(replay).ok_or(explain::for_this_call(failure))
+        }
+        Err(error) => {
+            note(run, &error);
+            Err(failure)
+        }
     }
-    failure
 }
 
 pub(super) fn note(run: &mut Run<'_>, error: &StoreError) {
@@ -191,7 +197,7 @@ fn in_progress() -> Failure {
 }
 
 fn lost(tool: &Definition) -> Failure {
-    explain::unknown(tool, "An earlier call did this and its end is not known.")
+    explain::unknown(tool, "An earlier call began this, and its end is not known.")
 }
 
 fn key_reused() -> Failure {
