@@ -18,7 +18,7 @@ use crate::{
     idempotency::{Claim, Key, Store, Stored},
     outcome::{Failure, FailureKind, Outcome, left_out},
     telemetry::{Origin, Report, Telemetry},
-    tool::{CallContext, Definition, Effect, Entry, Plan, Scope, Success, ToolErrorKind, Toolbox},
+    tool::{CallContext, Definition, Effect, Entry, Plan, Scope, Success, ToolError, ToolErrorKind, Toolbox},
 };
 
 /// What every call needs. One for the life of the process.
@@ -168,6 +168,7 @@ impl Run<'_> {
             call_id: self.call.id.clone(),
         };
         let ended = attempt::run(self.entry.tool(), self.arguments.clone(), context, time).await;
+        let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
         let end = ended.as_ref().err().map_or("success", Ended::name);
         tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
         ended
@@ -202,6 +203,14 @@ impl Run<'_> {
             _ => {}
         }
     }
+}
+
+/// Refuses writes that nobody would commit: a success would be a lie.
+fn only_atomic_writes(tool: &Definition, success: Success<Value>) -> Result<Success<Value>, Ended> {
+    if success.writes.is_empty() || tool.effect == Effect::Atomic {
+        return Ok(success);
+    }
+    Err(Ended::Failed(ToolError::internal("writes of a tool whose effect is not atomic")))
 }
 
 /// Checks the arguments against the schema that the model was told, all faults at once.

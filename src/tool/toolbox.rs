@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use super::{AnyTool, Definition, Tool, any::Typed};
+use super::{AnyTool, Definition, Route, Tool, any::Typed};
 use crate::arguments::Checker;
 
 /// One tool with the check of its arguments.
@@ -95,7 +95,7 @@ impl ToolboxBuilder {
     ///
     /// # Errors
     ///
-    /// All faults at once, a sentence each: a bad or double name, a schema that some door cannot express.
+    /// All faults at once, a sentence each: a bad or double name, a double route, a schema that some door cannot express.
     pub fn build(self) -> Result<Toolbox, ToolboxError> {
         let mut faults = Vec::new();
         let mut tools = BTreeMap::new();
@@ -109,6 +109,7 @@ impl ToolboxBuilder {
                 faults.push(format!("There are two tools with the name {name:?}. Rename one of them."));
             }
         }
+        faults.extend(double_routes(&tools));
         if tools.is_empty() {
             faults.push(String::from("There are no tools. Add one with `.tool(…)`."));
         }
@@ -126,6 +127,20 @@ fn name_fault(name: &str) -> Option<String> {
              and 40 characters at most, for example \"get_order\"."
         )
     })
+}
+
+/// An agent names a tool by its route alone: of two tools with one route, the wrong one would run.
+fn double_routes(tools: &BTreeMap<&'static str, Entry>) -> Vec<String> {
+    let mut owners = BTreeMap::new();
+    let double = tools.iter().filter_map(|(name, entry)| {
+        let Route { method, path } = &entry.definition().route;
+        // The names in braces do not tell two paths apart.
+        let parts = path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part });
+        let owner = *owners.entry((method.name(), parts.collect::<Vec<_>>())).or_insert(name);
+        (owner != name)
+            .then(|| format!("The tools {owner:?} and {name:?} share the route {method} {path}. Change one."))
+    });
+    double.collect()
 }
 
 fn definition_faults(definition: &Definition) -> Vec<String> {
@@ -162,5 +177,64 @@ impl ToolboxError {
     /// One sentence for each fault.
     pub fn faults(&self) -> &[String] {
         &self.faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool::{CallContext, Success, ToolError};
+
+    /// Do nothing.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Args {
+        /// What not to do.
+        #[allow(dead_code, reason = "only its name counts")]
+        id: String,
+    }
+
+    macro_rules! tool {
+        ($type:ident, $name:literal, $route:expr) => {
+            struct $type;
+            impl Tool for $type {
+                const NAME: &'static str = $name;
+                const ROUTE: Option<Route> = $route;
+                type Args = Args;
+                type Output = ();
+                async fn call(&self, _: Args, _: &CallContext) -> Result<Success<()>, ToolError> {
+                    Ok(().into())
+                }
+            }
+        };
+    }
+
+    tool!(Plain, "plain", None);
+    tool!(Twin, "plain", Some(Route::post("/twin")));
+    tool!(Named, "named", Some(Route::get("/things/{id}")));
+    tool!(Other, "other", Some(Route::post("/things/{id}")));
+    tool!(Same, "same", Some(Route::get("/things/{id}")));
+    tool!(Bad, "get__order", None);
+
+    fn faults(builder: ToolboxBuilder) -> Vec<String> {
+        builder.build().map_or_else(|error| error.faults().to_vec(), |_| Vec::new())
+    }
+
+    #[test]
+    fn tools_with_names_and_routes_of_their_own_make_a_toolbox() {
+        assert_eq!(faults(Toolbox::builder().tool(Plain).tool(Named).tool(Other)), [""; 0]);
+    }
+
+    #[test]
+    fn a_bad_name_a_double_name_and_a_double_route_are_all_told() {
+        let faults = faults(Toolbox::builder().tool(Plain).tool(Twin).tool(Named).tool(Same).tool(Bad));
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(faults[0].contains("two tools with the name \"plain\""));
+        assert!(faults[1].contains("\"get__order\" is not legal"));
+        assert!(faults[2].contains("\"named\" and \"same\" share the route GET /things/{id}"));
+    }
+
+    #[test]
+    fn a_toolbox_without_tools_is_none() {
+        assert_eq!(faults(Toolbox::builder()), ["There are no tools. Add one with `.tool(…)`."]);
     }
 }
