@@ -125,9 +125,10 @@ impl Env {
         self.required(name, VALID, |text| is_table(text).then(|| text.to_owned()))
     }
 
-    /// An absolute http or https URL without a user and a password. Required.
+    /// An absolute http or https URL to which a path can be added: without a user, a password and a query. Required.
     pub fn url(&mut self, name: &'static str) -> String {
-        const VALID: &str = "an http or https URL without a password, for example https://api.example.com/v1";
+        const VALID: &str =
+            "an http or https URL without a password and a query, for example https://api.example.com/v1";
         self.required(name, VALID, |text| is_url(text).then(|| text.to_owned()))
     }
 
@@ -224,7 +225,8 @@ fn is_table(text: &str) -> bool {
 
 fn is_url(text: &str) -> bool {
     reqwest::Url::parse(text).is_ok_and(|url| {
-        let plain = url.username().is_empty() && url.password().is_none();
+        let plain =
+            url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
         plain && url.has_host() && matches!(url.scheme(), "http" | "https")
     })
 }
@@ -301,12 +303,20 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_absolute_and_holds_no_password() {
+    fn a_url_is_absolute_and_holds_neither_a_password_nor_a_query() {
         let read = |env: &mut Env| {
             env.url("U");
         };
         assert_eq!(fault_of("U", "http://127.0.0.1:9000/v1", read), None);
-        for bad in ["api.example.com", "/v1", "ftp://example.com", "http://", "localhost:80"] {
+        for bad in [
+            "api.example.com",
+            "/v1",
+            "ftp://example.com",
+            "http://",
+            "localhost:80",
+            "https://a.b/?key=c",
+            "https://a.b/#c",
+        ] {
             assert!(fault_of("U", bad, read).is_some(), "{bad:?} was taken");
         }
         let fault = fault_of("U", "https://me:hunter2@example.com", read).unwrap();
