@@ -37,6 +37,7 @@ enum Step {
     NoAnswer,
     Internal,
     Reject,
+    Write,
 }
 
 /// Do what the test says.
@@ -88,6 +89,10 @@ impl Tool for Scripted {
             Some(Step::Busy) => Err(ToolError::transient("The backend is busy.")),
             Some(Step::NoAnswer) => Err(ToolError::no_answer("The backend did not answer.")),
             Some(Step::Internal) => Err(ToolError::internal("secret")),
+            Some(Step::Write) => {
+                let write = Write::new(TransactWriteItem::builder().build());
+                Ok(Success::with_writes(self.result.clone(), vec![write]))
+            }
             Some(Step::Reject) => Err(ToolError::rejected("Not on a Sunday.")),
             Some(Step::TellKey) => Ok(json!(context.idempotency_key()).into()),
             Some(Step::Succeed) | None => Ok(self.result.clone().into()),
@@ -514,4 +519,12 @@ async fn a_rule_that_only_the_type_knows_is_told_in_whole_sentences() {
     let refused = world.call(json!({"thing": "A", "amount": 13})).await;
     let message = refused.failure().expect("a failure").message();
     assert_eq!(message, "The arguments are refused: 13 is no lucky amount. Nothing was changed.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_that_nobody_commits_are_no_success() {
+    let keyed = World::of(Effect::Keyed, &[Step::Write], json!(1)).await.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&keyed), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
+    let read = World::of(Effect::ReadOnly, &[Step::Write], json!(1)).await.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&read), (FailureKind::Internal, Changed::Nothing, false));
 }

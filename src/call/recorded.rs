@@ -50,7 +50,7 @@ impl Pipeline {
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
-                return Err(settle_failure(run, guard, failure).await);
+                return settle_failure(run, guard, failure).await;
             }
         }
     }
@@ -66,7 +66,7 @@ impl Pipeline {
     ) -> Result<Result<Guard, Answer>, Failure> {
         let waiting = approval_required(run.tool(), ended.text());
         if let Some(guard) = guard {
-            settle_failure(run, guard, waiting.clone()).await;
+            let _ = settle_failure(run, guard, waiting.clone()).await; // the record is looked at again at once
         }
         run.needs_approval = true;
         let claim = Claim { for_approval: Some(run.arguments.to_string()), ..claim.clone() };
@@ -204,8 +204,9 @@ impl Pipeline {
     }
 }
 
-/// Leaves the record of a failed call so that the next equal call does the right thing.
-pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Failure {
+/// Leaves the record of a failed call so that the next equal call does the right thing. Where another execution has
+/// taken it over, what that one did is the answer.
+pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Result<Answer, Failure> {
     let time = run.deadline.time_to_settle();
     let settled = match (failure.changed(), run.tool().effect) {
         (Changed::Nothing, _) => guard.release(time).await,
@@ -213,11 +214,16 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
         _ => guard.relinquish(time).await,
     };
     match settled {
-        Ok(Settled::AsWritten) => {}
-        Ok(Settled::Superseded(_)) => run.report.superseded = true,
-        Err(error) => note(run, &error),
+        Ok(Settled::AsWritten) => Err(failure),
+        Ok(Settled::Superseded(record)) => {
+            run.report.superseded = true;
+            record.and_then(|record| record.result).map(replay).ok_or(explain::for_this_call(failure))
+        }
+        Err(error) => {
+            note(run, &error);
+            Err(failure)
+        }
     }
-    failure
 }
 
 /// Leaves a failure of the record table in the log; its text at DEBUG only.
@@ -245,7 +251,7 @@ fn in_progress() -> Failure {
 }
 
 fn lost(tool: &Definition) -> Failure {
-    explain::unknown(tool, "An earlier call did this and its end is not known.")
+    explain::unknown(tool, "An earlier call began this, and its end is not known.")
 }
 
 fn approval_required(tool: &Definition, why: &str) -> Failure {

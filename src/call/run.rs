@@ -16,7 +16,7 @@ use crate::{
     idempotency::{Claim, Key, Stored},
     outcome::{Failure, left_out},
     telemetry::Report,
-    tool::{CallContext, Definition, Entry, Reconciled, Success, ToolErrorKind},
+    tool::{CallContext, Definition, Effect, Entry, Reconciled, Success, ToolError, ToolErrorKind},
 };
 
 /// One call on its way: what the steps after validation share.
@@ -65,6 +65,7 @@ impl Run<'_> {
         }
         self.report.attempts += 1;
         let ended = attempt::run(self.entry.tool().call(self.arguments.clone(), self.context(time)), time).await;
+        let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
         let end = ended.as_ref().err().map_or("success", Ended::name);
         tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
         ended
@@ -134,4 +135,12 @@ pub(super) fn replay(stored: Stored) -> Answer {
         Stored::Omitted(size) => left_out(size),
     };
     Answer { result, replayed: true }
+}
+
+/// Refuses writes that nobody would commit: a success would be a lie.
+fn only_atomic_writes(tool: &Definition, success: Success<Value>) -> Result<Success<Value>, Ended> {
+    if success.writes.is_empty() || tool.effect == Effect::Atomic {
+        return Ok(success);
+    }
+    Err(Ended::Failed(ToolError::internal("writes of a tool whose effect is not atomic")))
 }

@@ -13,6 +13,7 @@
 //! | complete, mark unknown, relinquish | `UpdateItem` | our owner and attempt |
 //! | release | `DeleteItem`, or back to approved by `UpdateItem` | our owner and attempt |
 //! | commit (an atomic effect) | `TransactWriteItems`: the completed record and the tool's writes | no record, an expired one, or ours |
+//! | look again: somebody holds the key, or an atomic call failed before its commit | `GetItem`, consistent | |
 //!
 //! What a record means is decided in one pure function, [`decide`], wherever the record came from.
 //!
