@@ -16,8 +16,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, Refusal, Request, bounded,
+    Door, Event, REPLAYED, Refusal, Request, bounded,
     fit::{self, Spare},
+    nameless,
 };
 use crate::{
     call::{Arguments, Call},
@@ -186,7 +187,7 @@ fn call(id: &str, tool_use: &Value, objection: Option<&Failure>, toolbox: &Toolb
         tool: name.map(bounded).unwrap_or_default(),
         arguments: Arguments::from_json(tool_use["input"].clone()),
         id: Some(String::from(id)),
-        objection: objection.cloned().or_else(|| name.is_none().then(|| nameless(toolbox))),
+        objection: objection.cloned().or_else(|| name.is_none().then(|| nameless("The call", toolbox))),
         ..Call::default()
     }
 }
@@ -218,11 +219,6 @@ fn doubled(id: &str) -> Failure {
     Failure::new(FailureKind::InvalidInput, text)
 }
 
-fn nameless(toolbox: &Toolbox) -> Failure {
-    let names = toolbox.names().collect::<Vec<_>>().join(", ");
-    Failure::new(FailureKind::UnknownTool, format!("The call names no tool. The tools are: {names}."))
-}
-
 /// The results in the order of the calls: `{toolUseId, status, content}`.
 fn results(ids: &[String], spares: &[Option<Spare>], outcomes: Vec<Outcome>) -> Vec<Value> {
     let mut left = ANSWER_LIMIT;
@@ -242,8 +238,7 @@ fn results(ids: &[String], spares: &[Option<Spare>], outcomes: Vec<Outcome>) -> 
 fn tool_result(id: &str, outcome: Outcome) -> Value {
     let (status, content) = match outcome {
         Outcome::Success { result, replayed } => {
-            let note = "This is the result of an earlier, equal call. Nothing was done again.";
-            let note = replayed.then(|| json!({ "text": note }));
+            let note = replayed.then(|| json!({ "text": REPLAYED }));
             ("success", std::iter::once(block(&result)).chain(note).collect())
         }
         // Bedrock refuses an error without content, and a blank text.

@@ -21,6 +21,7 @@ mod converse;
 mod envelope;
 mod fit;
 mod gateway;
+mod mcp;
 mod prose;
 mod stranger;
 #[cfg(test)]
@@ -32,7 +33,11 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{call::Call, outcome::Outcome, tool::Toolbox};
+use crate::{
+    call::Call,
+    outcome::{Failure, FailureKind, Outcome},
+    tool::Toolbox,
+};
 
 /// An invocation as far as doors see it.
 #[derive(Clone, Debug)]
@@ -95,7 +100,7 @@ impl fmt::Debug for Request {
 pub struct Refusal(pub String);
 
 /// Every door, in the order of detection. A new door is a module with a `DOOR`, and a line here.
-pub static DOORS: [Door; 4] = [gateway::DOOR, agent_function::DOOR, agent_openapi::DOOR, converse::DOOR];
+pub static DOORS: [Door; 5] = [gateway::DOOR, mcp::DOOR, agent_function::DOOR, agent_openapi::DOOR, converse::DOOR];
 
 /// The door of this name.
 pub fn named(name: &str) -> Option<&'static Door> {
@@ -136,4 +141,13 @@ fn bounded(name: &str) -> String {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => String::from(name),
     }
+}
+
+/// What is said beside a stored result, where the form has room.
+const REPLAYED: &str = "This is the result of an earlier, equal call. Nothing was done again.";
+
+/// The failure of something that ought to name a tool and does not.
+fn nameless(what: &str, toolbox: &Toolbox) -> Failure {
+    let names = toolbox.names().collect::<Vec<_>>().join(", ");
+    Failure::new(FailureKind::UnknownTool, format!("{what} names no tool. The tools are: {names}."))
 }

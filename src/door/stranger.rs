@@ -16,12 +16,8 @@ type Fields = Map<String, Value>;
 type Stranger = (fn(&Fields) -> bool, &'static str);
 
 /// In the order in which they are tried: the surest marks first.
-static STRANGERS: [Stranger; 17] = [
+static STRANGERS: [Stranger; 16] = [
     (|f| has(f, INTERCEPTOR), "the event of a gateway interceptor"),
-    (
-        |f| f.get("jsonrpc").is_some_and(|v| v == "2.0"),
-        "an MCP (JSON-RPC) message, which this version does not serve yet",
-    ),
     (
         |f| has(f, "invokeModelRawResponse") || has(f, "overrideType"),
         "the event of an agent's parser function (advanced prompts)",
@@ -73,9 +69,6 @@ pub(super) fn description(event: &Event) -> &'static str {
     match &event.body {
         Value::Object(fields) => object(fields),
         Value::Array(items) if items.is_empty() => "an empty list",
-        Value::Array(items) if items.iter().any(|item| item.get("jsonrpc").is_some()) => {
-            "a batch of MCP (JSON-RPC) messages, which this version does not serve yet"
-        }
         Value::Array(_) => "a list without `toolUse` blocks",
         Value::String(_) => "a text",
         Value::Number(_) => "a number",

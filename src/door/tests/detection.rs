@@ -64,7 +64,6 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         ("sqs", "SQS"),
         ("sns", "SNS"),
         ("event-bridge", "EventBridge"),
-        ("mcp-tools-call", "not serve yet"),
         ("flow", "not serve yet"),
         ("return-of-control", "not serve yet"),
         ("return-of-control-result", "InvokeAgent"),
@@ -82,7 +81,7 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         let sentence = refusal(file(&format!("not-a-call/{name}.json")));
         assert!(sentence.contains(word), "{name}: {sentence}");
     }
-    assert_eq!(files("not-a-call").len(), 24, "name each file above");
+    assert_eq!(files("not-a-call").len(), 23, "name each file above");
 }
 
 #[test]

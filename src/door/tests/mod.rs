@@ -5,6 +5,7 @@ mod converse;
 mod definitions;
 mod detection;
 mod gateway;
+mod mcp;
 mod no_panic;
 
 use serde_json::Value;
