@@ -7,9 +7,12 @@
 //! | door | recognised by | answer |
 //! | --- | --- | --- |
 //! | `gateway` | AgentCore's keys in the client context | `{"ok": true, "result": …}` |
+//! | `mcp` | `jsonrpc` | a JSON-RPC response |
 //! | `agent-function` | `actionGroup` and `function` | `TEXT.body` |
 //! | `agent-openapi` | `actionGroup`, `apiPath` and `httpMethod` | `application/json` body |
+//! | `flow` | `flow` and `node` | `{"ok": true, "result": …}` |
 //! | `converse` | `toolUse` blocks | `toolResult` blocks |
+//! | `return-of-control` | `returnControl` or `invocationInputs` | `returnControlInvocationResults` |
 //!
 //! What comes through no door is refused with a sentence that names what it looks like. `docs/doors.md` has the whole
 //! table, and `events/` an example of each.
@@ -20,9 +23,13 @@ mod agent_openapi;
 mod converse;
 mod envelope;
 mod fit;
+mod flow;
 mod gateway;
 mod mcp;
+mod parameters;
 mod prose;
+mod return_of_control;
+mod spelling;
 mod stranger;
 #[cfg(test)]
 mod testing;
@@ -100,7 +107,15 @@ impl fmt::Debug for Request {
 pub struct Refusal(pub String);
 
 /// Every door, in the order of detection. A new door is a module with a `DOOR`, and a line here.
-pub static DOORS: [Door; 5] = [gateway::DOOR, mcp::DOOR, agent_function::DOOR, agent_openapi::DOOR, converse::DOOR];
+pub static DOORS: [Door; 7] = [
+    gateway::DOOR,
+    mcp::DOOR,
+    agent_function::DOOR,
+    agent_openapi::DOOR,
+    flow::DOOR,
+    converse::DOOR,
+    return_of_control::DOOR,
+];
 
 /// The door of this name.
 pub fn named(name: &str) -> Option<&'static Door> {

@@ -16,7 +16,7 @@ type Fields = Map<String, Value>;
 type Stranger = (fn(&Fields) -> bool, &'static str);
 
 /// In the order in which they are tried: the surest marks first.
-static STRANGERS: [Stranger; 16] = [
+static STRANGERS: [Stranger; 14] = [
     (|f| has(f, INTERCEPTOR), "the event of a gateway interceptor"),
     (
         |f| has(f, "invokeModelRawResponse") || has(f, "overrideType"),
@@ -26,11 +26,7 @@ static STRANGERS: [Stranger; 16] = [
         |f| has(f, "actionGroup"),
         "an agent's event with neither `function` nor `apiPath` and `httpMethod`, which name the tool",
     ),
-    (|f| has(f, "flow") && has(f, "node"), "the event of a flow's Lambda node, which this version does not serve yet"),
-    (
-        |f| has(f, "returnControl") || has(f, "invocationInputs"),
-        "an agent's return of control, which this version does not serve yet",
-    ),
+    (|f| has(f, "flow"), "a flow's event without a node"),
     (
         |f| f.get("sessionState").is_some_and(|s| s.get("returnControlInvocationResults").is_some()),
         "the answer to an agent's return of control; it belongs to InvokeAgent",
@@ -40,10 +36,9 @@ static STRANGERS: [Stranger; 16] = [
         "the event of a Lex bot",
     ),
     (|f| has(f, "toolResult"), "a toolResult, which is an answer"),
-    (|f| has(f, "output") && has(f, "stopReason"), "a Converse response without a message"),
     (
-        |f| has(f, "ToolUse") || has(f, "StopReason"),
-        "a Converse response with keys in Step Functions' spelling; Converse's begin with a small letter (`toolUse`)",
+        |f| has(f, "output") && has(f, "stopReason") || has(f, "Output") && has(f, "StopReason"),
+        "a Converse response without a message",
     ),
     (|f| is(f, "type", "function_call"), "a function call of the Responses API; Converse's is a `toolUse`"),
     (|f| is(f, "type", "tool_use"), "a call of Anthropic's Messages API; Converse's is a `toolUse`"),

@@ -4,9 +4,11 @@ mod agents;
 mod converse;
 mod definitions;
 mod detection;
+mod flow;
 mod gateway;
 mod mcp;
 mod no_panic;
+mod return_of_control;
 
 use serde_json::Value;
 

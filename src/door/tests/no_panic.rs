@@ -10,7 +10,7 @@ use crate::door::{
 };
 
 /// Words that doors look for, so that arbitrary JSON comes near to real events.
-const WORDS: [&str; 41] = [
+const WORDS: [&str; 53] = [
     "toolUse",
     "toolUseId",
     "name",
@@ -52,6 +52,18 @@ const WORDS: [&str; 41] = [
     "tools/list",
     "params",
     "arguments",
+    "flow",
+    "node",
+    "inputs",
+    "returnControl",
+    "invocationInputs",
+    "functionInvocationInput",
+    "apiInvocationInput",
+    "actionInvocationType",
+    "RESULT",
+    "ToolUse",
+    "ToolUseId",
+    "Name",
 ];
 
 fn word() -> impl Strategy<Value = String> {
