@@ -13,7 +13,8 @@ use crate::{
     },
 };
 
-struct Data(Definition);
+/// A tool that is only its definition.
+pub(super) struct Data(pub(super) Definition);
 
 impl AnyTool for Data {
     fn definition(&self) -> &Definition {

@@ -6,6 +6,7 @@ mod definitions;
 mod detection;
 mod flow;
 mod gateway;
+mod golden;
 mod mcp;
 mod no_panic;
 mod return_of_control;
