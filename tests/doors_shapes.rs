@@ -77,7 +77,6 @@ fn outcomes() -> Vec<Outcome> {
         json!("\u{0}\u{fffd}\"\\"),
         json!({ "text": "x".repeat(24_000) }),
         json!("\"".repeat(12_000)),
-        json!({ "text": "é".repeat(170_000) }),
     ];
     let successes = results
         .into_iter()
@@ -114,7 +113,24 @@ fn every_event_has_a_legal_answer_however_its_calls_end() {
             assert!(faults.is_empty(), "{name}: {faults:#?}\n{shown}");
         }
     }
-    assert!(answered > 7_000, "only {answered} answers were looked at");
+    assert!(answered > 6_000, "only {answered} answers were looked at");
+}
+
+#[test]
+fn the_largest_result_that_a_call_may_have_has_a_legal_answer() {
+    let toolbox = toolbox();
+    for result in
+        [json!({ "text": "é".repeat(170_000) }), json!("\"".repeat(170_000)), json!({ "n": vec![1; 170_000] })]
+    {
+        let outcome = Outcome::Success { result, replayed: false };
+        for (door, name) in DOORS.iter().flat_map(|door| ["get-order", "refund-order"].map(|name| (door.name, name))) {
+            let path =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("events").join(door).join(name).with_extension("json");
+            let event = event(serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON"));
+            let (_, answer) = answer(event.clone(), &toolbox, &outcome).expect("an answer");
+            assert_eq!(legal::faults(door, &event.body, &answer), Vec::<String>::new(), "{door} {name}");
+        }
+    }
 }
 
 #[test]
@@ -177,14 +193,18 @@ fn change(value: &mut Value, place: &mut usize, change_to: &Change) {
             if *place == 0 && matches!(change_to, Change::Double) && !items.is_empty() {
                 items.push(items[0].clone());
             }
-            items.iter_mut().for_each(|item| change(item, place, change_to));
+            for item in items {
+                change(item, place, change_to);
+            }
         }
         Value::Object(fields) => {
             if *place == 0 && matches!(change_to, Change::Remove) {
                 let first = fields.keys().next().cloned();
                 first.and_then(|name| fields.remove(&name));
             }
-            fields.iter_mut().for_each(|(_, field)| change(field, place, change_to));
+            for (_, field) in fields {
+                change(field, place, change_to);
+            }
         }
         _ => {}
     }

@@ -142,7 +142,6 @@ mod tests {
             ("[]", json!([])),
             ("[2024, 007]", json!(["2024", "007"])),
             ("[1.0, true]", json!(["1.0", "true"])),
-            ("[1e400]", json!(["1e400"])),
             ("[a=b, c (d)]", json!(["a=b", "c (d)"])),
             ("[O'Neill, 5\" pipe]", json!(["O'Neill", "5\" pipe"])),
             ("[\"a, b\", \"c\"]", json!(["a, b", "c"])),
@@ -175,6 +174,7 @@ mod tests {
             ("{a=1}", "written as JSON"),
             ("{\"a\":1}", "written as JSON"),
             ("[{\"a\":1,\"a\":2}]", "written as JSON"),
+            ("[1e400]", "written as JSON"),
         ] {
             let fault = read(&texts(), text).expect_err(text);
             assert!(fault.starts_with("field") && fault.contains(why), "{text}: {fault}");

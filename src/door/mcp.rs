@@ -70,6 +70,7 @@ fn recognises(event: &Event) -> bool {
     }
 }
 
+#[allow(clippy::unnecessary_wraps)] // the type of every door's function; here each event has an answer
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let message = event.body;
     let id = id(&message);
@@ -79,7 +80,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         Ok(Some(method)) => serve(method, &message["params"], toolbox),
         Err(error) => Err(error),
     };
-    Ok(answered(response(id, reply)))
+    Ok(answered(response(&id, reply)))
 }
 
 /// A request that holds no call.
@@ -187,8 +188,8 @@ fn call(id: Value, params: &Value, toolbox: &Toolbox) -> Request {
         objection: name.is_none().then(|| super::nameless("The call", toolbox)),
         ..Call::default()
     };
-    let encode = |outcomes: Vec<Outcome>| match outcomes.into_iter().next() {
-        Some(outcome) => response(id, result(outcome)),
+    let encode = move |outcomes: Vec<Outcome>| match outcomes.into_iter().next() {
+        Some(outcome) => response(&id, result(outcome)),
         None => Value::Null,
     };
     Request { calls: vec![call], encode: Box::new(encode) }
@@ -230,7 +231,7 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn response(id: Value, reply: Reply) -> Value {
+fn response(id: &Value, reply: Reply) -> Value {
     let (name, content) = match reply {
         Ok(result) => ("result", result),
         Err(RpcError { code, message, data: None }) => ("error", json!({ "code": code, "message": message })),

@@ -159,7 +159,7 @@ impl Form {
 }
 
 fn answer(id: Option<Value>, results: Vec<Value>) -> Value {
-    let mut answer = json!({ "returnControlInvocationResults": results });
+    let mut answer = json!({ "returnControlInvocationResults": Value::Array(results) });
     if let Some(id) = id {
         answer["invocationId"] = id;
     }

@@ -247,12 +247,12 @@ impl Rules {
         let (inputs, results) = (list(&control["invocationInputs"]), list(&answer["returnControlInvocationResults"]));
         self.hold(inputs.len() == results.len() && !results.is_empty(), "one result for each input");
         for (input, result) in inputs.iter().zip(results) {
-            let (from, to, echoed) = match input.get("functionInvocationInput").filter(|input| input.is_object()) {
-                Some(function) => (function, "functionResult", &["actionGroup", "function", "agentId"][..]),
-                None => {
-                    let echoed = &["actionGroup", "apiPath", "httpMethod", "agentId"][..];
-                    (&input["apiInvocationInput"], "apiResult", echoed)
-                }
+            let function = &input["functionInvocationInput"];
+            let (from, to, echoed) = if function.is_object() {
+                (function, "functionResult", &["actionGroup", "function", "agentId"][..])
+            } else {
+                let echoed = &["actionGroup", "apiPath", "httpMethod", "agentId"][..];
+                (&input["apiInvocationInput"], "apiResult", echoed)
             };
             self.hold(keys(result) == [to], "a result is of the kind of its input");
             let status = if to == "apiResult" { &["httpStatusCode"][..] } else { &[] };
