@@ -22,6 +22,7 @@
 //! | [`aws`] | the configuration of every AWS client |
 //! | [`clock`] | the time of day, and a clock that tests can stop |
 //! | [`handler`] | one invocation, from bytes to answer |
+//! | [`payload`] | bytes to JSON, within limits and unambiguous |
 //! | [`app`] | puts the parts together |
 //! | [`approver`] | a second function, by which a person approves what waits |
 //! | [`settings`] | the environment variables, checked at start |
@@ -42,6 +43,7 @@ pub mod door;
 pub mod handler;
 pub mod idempotency;
 pub mod outcome;
+pub mod payload;
 pub mod runtime;
 pub mod settings;
 pub mod telemetry;

@@ -41,7 +41,8 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     Ok(agent::request(call, &body, toolbox, respond))
 }
 
-fn response(outcome: Result<String, Failure>) -> Value {
+/// `{responseBody, responseState}` of a body, which is JSON text, or of a failure.
+pub(super) fn response(outcome: Result<String, Failure>) -> Value {
     match outcome {
         Ok(body) => json!({ "responseBody": { "TEXT": { "body": body } } }),
         Err(failure) => {
@@ -55,7 +56,7 @@ fn response(outcome: Result<String, Failure>) -> Value {
 }
 
 /// `functionSchema` of an action group: `{"functions": [{name, description, parameters, requireConfirmation}]}`.
-fn definitions(toolbox: &Toolbox) -> Value {
+pub(super) fn definitions(toolbox: &Toolbox) -> Value {
     let functions: Vec<_> = toolbox.iter().map(|entry| function(entry.definition())).collect();
     json!({ "functions": functions })
 }
