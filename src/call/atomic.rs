@@ -5,12 +5,12 @@ use serde_json::Value;
 use super::{
     attempt::Ended,
     deadline::USEFUL,
-    pipeline::{Answer, Pipeline, Run},
-    recorded::{Next, no_key, settle_failure},
+    pipeline::{Answer, Pipeline, Run, replay},
+    recorded::{Next, THIS_CALL, no_key, note, settle_failure},
 };
 use crate::{
-    idempotency::{Claim, Commit, Key, Record, StoreErrorKind, Stored},
-    outcome::Failure,
+    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Stored, decide},
+    outcome::{Changed, Failure},
     tool::{Success, ToolError, Write},
 };
 
@@ -18,7 +18,7 @@ impl Pipeline {
     /// Runs the tool and commits what it returns, until it is committed or must not be tried again.
     pub(super) async fn commit_atomically(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
         let Some(key) = run.key.clone() else { return Err(no_key(run)) };
-        let claim = run.claim(self.store.now());
+        let mut claim = run.claim(self.store.now());
         // Only an approved call holds a record before it commits.
         let mut guard = None;
         if run.needs_approval {
@@ -28,6 +28,7 @@ impl Pipeline {
             }
         }
         loop {
+            let mut looked = false;
             let ended = match run.attempt().await {
                 Ok(success) => match self.commit(run, &key, &claim, success).await {
                     Committed::Done(result) => return Ok(Answer { result, replayed: false }),
@@ -40,20 +41,47 @@ impl Pipeline {
                         }
                         Next::Acquire | Next::Wait => Ended::Conflict,
                     },
-                    Committed::Not(ended) => ended,
+                    Committed::Not(ended) => {
+                        looked = matches!(ended, Ended::Failed(_)); // the record's condition came first, and held
+                        ended
+                    }
                 },
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, &key, &claim, guard.take(), &ended).await? {
+                match self.ask(run, &key, &mut claim, guard.take(), &ended).await? {
                     Ok(approved) => guard = Some(approved),
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
-                return Err(match guard {
+                return match guard {
                     Some(guard) => settle_failure(run, guard, failure).await,
-                    None => failure,
-                });
+                    None if looked => Err(failure),
+                    None => self.fail_unless_done(run, &key, &claim, failure).await,
+                };
+            }
+        }
+    }
+
+    /// The tool failed before the record was looked at. If an equal call has done it, that is why (nothing is left to
+    /// refund), and its result is the answer.
+    async fn fail_unless_done(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+        failure: Failure,
+    ) -> Result<Answer, Failure> {
+        match self.store.read(key, run.deadline.time_to_settle()).await {
+            Ok(Some(record)) => match decide(&record, claim, key.args_hash(), self.store.now()) {
+                Decision::Replay(stored) => Ok(Answer { replayed: record.owner != claim.owner, ..replay(stored) }),
+                _ => Err(failure),
+            },
+            Ok(None) => Err(failure),
+            Err(error) => {
+                note(run, &error);
+                let nothing = failure.changed() == Changed::Nothing;
+                Err(if nothing { failure.with_changed(Changed::Nothing, THIS_CALL) } else { failure })
             }
         }
     }

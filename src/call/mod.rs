@@ -10,6 +10,17 @@ mod pipeline;
 mod recorded;
 mod retry;
 
+/// The pure decisions of a call: what the model checker runs.
+#[doc(hidden)]
+pub mod decisions {
+    pub use super::{
+        attempt::Ended,
+        explain::{failure, may_be_done, may_be_done_before},
+        recorded::{Settling, settling},
+        retry::decide as retry,
+    };
+}
+
 use serde_json::{Map, Value};
 
 pub use self::{

@@ -9,13 +9,15 @@ use super::{
     Call, attempt,
     attempt::Ended,
     deadline::{Deadline, USEFUL},
-    explain, retry,
+    explain,
+    recorded::THIS_CALL,
+    retry,
 };
 use crate::{
     arguments::Fault,
     clock::Timestamp,
     idempotency::{Claim, Key, Store, Stored},
-    outcome::{Failure, FailureKind, Outcome, left_out},
+    outcome::{Changed, Failure, FailureKind, Outcome, left_out},
     telemetry::{Origin, Report, Telemetry},
     tool::{CallContext, Definition, Effect, Entry, Plan, Reconciled, Scope, Success, ToolErrorKind, Toolbox},
 };
@@ -138,7 +140,7 @@ impl Run<'_> {
     /// This execution's claim on its key.
     pub(super) fn claim(&self, now: Timestamp) -> Claim {
         Claim {
-            owner: format!("{:032x}", rand::random::<u128>()),
+            owner: new_owner(),
             effect: self.tool().effect,
             lease_until: now.plus(self.deadline.headroom()),
             expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
@@ -244,7 +246,8 @@ fn budget(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
         return Ok(());
     }
     let text = "There was not enough time left to begin. Try again later.";
-    Err(explain::nothing(tool, FailureKind::Timeout, text))
+    // An earlier, equal call may have done it.
+    Err(explain::nothing(tool, FailureKind::Timeout, text).with_changed(Changed::Nothing, THIS_CALL))
 }
 
 /// What makes two calls the same action. A tool without effect has none.
@@ -309,6 +312,11 @@ fn json_size(value: &Value) -> usize {
     // A JSON value can always be written, and counting cannot fail.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
+}
+
+/// The random id of one execution that holds a record.
+pub(super) fn new_owner() -> String {
+    format!("{:032x}", rand::random::<u128>())
 }
 
 /// The stored result as an answer.

@@ -15,7 +15,7 @@ use super::{
     decide::Claim,
     key::Key,
     record::{Record, State, Stored, n, result_attribute, s},
-    store::{Fence, Store, StoreError, StoreErrorKind, held, within},
+    store::{Fence, Store, StoreError, StoreErrorKind, held, is_fenced_in, within},
 };
 use crate::clock::Timestamp;
 
@@ -50,6 +50,12 @@ impl Guard {
         Self::new(store.clone(), key.clone(), claim.clone(), 1)
     }
 
+    /// The guard of a take-over of this record, also of one whose answer never came.
+    pub fn next(store: &Store, key: &Key, claim: &Claim, old: &Record) -> Self {
+        let approved = if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until };
+        Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved_until(approved)
+    }
+
     pub(super) fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
         Self { approved_until, ..self }
     }
@@ -57,6 +63,15 @@ impl Guard {
     /// Whether a person has approved this call.
     pub const fn is_approved(&self) -> bool {
         self.approved_until.is_some()
+    }
+
+    /// Whether this record, as it stands, is the one to settle.
+    pub(super) fn holds(&self, record: &Record) -> bool {
+        is_fenced_in(Some(record), &self.claim.owner, self.attempt, &[State::Started])
+    }
+
+    pub(super) const fn approval(&self) -> Option<Timestamp> {
+        self.approved_until
     }
 
     /// Goes on with a record of our own whose put was answered late.

@@ -24,6 +24,15 @@ mod record;
 mod store;
 mod transaction;
 
+/// The conditions of the requests, as predicates on a record: what the model checker runs in the place of DynamoDB.
+#[doc(hidden)]
+pub mod conditions {
+    pub use super::{
+        store::{is_fenced_in, is_free},
+        transaction::may_commit,
+    };
+}
+
 pub use self::{
     approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},

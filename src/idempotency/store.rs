@@ -12,13 +12,18 @@ use tokio::time::timeout;
 
 use super::{
     decide::Claim,
-    guard::Guard,
+    guard::{Guard, Settled},
     key::Key,
     record::{Item, Record, State, n, s},
 };
 use crate::clock::{Clock, Timestamp};
 
 pub(super) const FREE: &str = "attribute_not_exists(pk) OR expires_at <= :now";
+
+/// What [`FREE`] says of a record.
+pub fn is_free(record: Option<&Record>, now: Timestamp) -> bool {
+    record.is_none_or(|record| record.expires_at <= Timestamp::from_secs(now.as_millis() / 1000))
+}
 
 const TAKE_OVER: &str = "SET #state = :started, #owner = :new_owner, attempt = :new_attempt, lease_until = :lease, \
                          expires_at = :expires";
@@ -152,40 +157,44 @@ impl Store {
         old: &Record,
         time: Duration,
     ) -> Result<Acquired, StoreError> {
-        let attempt = old.attempt + 1;
-        let approved = if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until };
+        let guard = Guard::next(self, key, claim, old);
         let update = self
             .fenced(key, &old.owner, old.attempt, &[old.state])
             .expression_attribute_values(":started", s(State::Started.name()))
             .expression_attribute_values(":new_owner", s(&claim.owner))
-            .expression_attribute_values(":new_attempt", n(attempt))
+            .expression_attribute_values(":new_attempt", n(old.attempt + 1))
             .expression_attribute_values(":lease", n(claim.lease_until.as_millis()))
             .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()));
-        let update = match approved {
+        let update = match guard.approval() {
             None => update.update_expression(TAKE_OVER),
             Some(until) => update
                 .update_expression(format!("{TAKE_OVER}, approved_until = :approved REMOVE arguments"))
                 .expression_attribute_values(":approved", n(until.as_secs_up())),
         };
         match within(time, "UpdateItem", update.send()).await? {
-            Ok(_) => {
-                let guard = Guard::new(self.clone(), key.clone(), claim.clone(), attempt);
-                Ok(Acquired::Mine(guard.approved_until(approved)))
-            }
-            Err(error) => Guard::superseded(error).map(Acquired::Held),
+            Ok(_) => Ok(Acquired::Mine(guard)),
+            Err(error) => match Guard::superseded(error)? {
+                // Our own take-over was applied, its answer lost, and the client asked again.
+                record if guard.holds(&record) => Ok(Acquired::Mine(guard)),
+                record => Ok(Acquired::Held(record)),
+            },
         }
     }
 
     /// Records that nobody knows how an execution ended that is gone.
-    pub async fn settle_unknown(&self, key: &Key, old: &Record, time: Duration) -> Result<(), StoreError> {
+    pub async fn settle_unknown(&self, key: &Key, old: &Record, time: Duration) -> Result<Settled, StoreError> {
         let request = self
             .fenced(key, &old.owner, old.attempt, &[State::Started])
             .update_expression("SET #state = :unknown")
             .expression_attribute_values(":unknown", s(State::Unknown.name()))
             .send();
         match within(time, "UpdateItem", request).await? {
-            Ok(_) => Ok(()),
-            Err(error) => Guard::superseded(error).map(|_| ()),
+            Ok(_) => Ok(Settled::AsWritten),
+            Err(error) => match Guard::superseded(error)? {
+                // Ours, whose answer was lost, or another's: the same.
+                record if record.owner == old.owner && record.state == State::Unknown => Ok(Settled::AsWritten),
+                record => Ok(Settled::Superseded(Some(record))),
+            },
         }
     }
 
@@ -220,6 +229,11 @@ impl Fence {
         let names = states.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         Self { condition: format!("#owner = :owner AND attempt = :attempt AND #state IN ({names})"), states }
     }
+}
+
+/// What the condition of a [`Fence`] says of a record.
+pub fn is_fenced_in(record: Option<&Record>, owner: &str, attempt: u32, states: &[State]) -> bool {
+    record.is_some_and(|record| record.owner == owner && record.attempt == attempt && states.contains(&record.state))
 }
 
 /// The record in an item that a failed condition or a read has brought along.

@@ -13,8 +13,16 @@ use super::{
     decide::Claim,
     key::{Key, hex},
     record::{Item, Record, State, Stored, n, result_attribute, s},
-    store::{FREE, Store, StoreError, held, new_item, within},
+    store::{FREE, Store, StoreError, held, is_free, new_item, within},
 };
+use crate::clock::Timestamp;
+
+const OURS: &str = "(#owner = :owner AND #state = :started)";
+
+/// What the condition of a commit says of a record: [`FREE`], or [`OURS`].
+pub fn may_commit(record: Option<&Record>, owner: &str, now: Timestamp) -> bool {
+    is_free(record, now) || record.is_some_and(|record| record.owner == owner && record.state == State::Started)
+}
 
 /// How a transaction ended.
 #[derive(Debug)]
@@ -69,7 +77,7 @@ impl Store {
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(item))
-            .condition_expression(format!("{FREE} OR (#owner = :owner AND #state = :started)"))
+            .condition_expression(format!("{FREE} OR {OURS}"))
             .expression_attribute_names("#owner", "owner")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":now", n(now.as_millis() / 1000))
