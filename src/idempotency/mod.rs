@@ -23,6 +23,7 @@ mod key;
 mod record;
 mod store;
 mod transaction;
+mod tries;
 
 /// The conditions of the requests, as predicates on a record: what the model checker runs in the place of DynamoDB.
 #[doc(hidden)]

@@ -75,6 +75,11 @@ impl StoreError {
         Self { kind, operation, source: None }
     }
 
+    /// This error, of a request that may have been applied all the same.
+    pub(super) fn unanswered(self) -> Self {
+        Self { kind: StoreErrorKind::NoAnswer, ..self }
+    }
+
     pub(super) fn from_sdk<E, R>(operation: &'static str, error: SdkError<E, R>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,

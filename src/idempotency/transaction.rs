@@ -13,7 +13,8 @@ use super::{
     decide::Claim,
     key::{Key, hex},
     record::{Item, Record, State, Stored, n, result_attribute, s},
-    store::{FREE, Store, StoreError, held, is_free, new_item, within},
+    store::{FREE, Store, StoreError, StoreErrorKind, held, is_free, new_item, within},
+    tries::Tries,
 };
 use crate::clock::Timestamp;
 
@@ -56,15 +57,24 @@ impl Store {
         time: Duration,
     ) -> Result<Commit, CommitError> {
         let items = std::iter::once(self.record_put(key, claim, result)?).chain(writes).collect();
+        let tries = Tries::default();
         let request = self
             .client
             .transact_write_items()
             .set_transact_items(Some(items))
             .client_request_token(token(key, claim, attempt))
+            .customize()
+            .interceptor(tries.clone())
             .send();
         match within(time, "TransactWriteItems", request).await? {
             Ok(_) => Ok(Commit::Done),
-            Err(error) => outcome_of(error),
+            Err(error) => match outcome_of(error) {
+                Ok(Commit::Conflict) if tries.may_be_applied() => {
+                    Err(StoreError::new(StoreErrorKind::NoAnswer, "TransactWriteItems")) // it may be with ourselves
+                }
+                Err(error) if tries.may_be_applied() => Err(error.unanswered()),
+                outcome => outcome,
+            },
         }
     }
 
@@ -110,7 +120,10 @@ where
     let reasons = match &error {
         SdkError::ServiceError(answer) => match answer.err() {
             TransactWriteItemsError::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons(),
-            TransactWriteItemsError::TransactionInProgressException(_) => return Ok(Commit::Conflict),
+            // Our own first try, whose answer was lost.
+            TransactWriteItemsError::TransactionInProgressException(_) => {
+                return Err(StoreError::from_sdk(OPERATION, error).unanswered());
+            }
             _ => return Err(StoreError::from_sdk(OPERATION, error)),
         },
         _ => return Err(StoreError::from_sdk(OPERATION, error)),

@@ -61,6 +61,8 @@ pub struct Caller {
     /// Which life of the record this execution belongs to.
     pub life: usize,
     pub attempts: u32,
+    /// Whether the client has sent the present request before, and got no answer.
+    pub asked_again: bool,
     /// Whether it is acquiring the key, and not in the middle of a commit.
     enters: bool,
     maybe_done: bool,
@@ -98,7 +100,7 @@ impl EffectOf {
     }
 }
 
-fn definition(effect: Effect) -> Definition {
+pub fn definition(effect: Effect) -> Definition {
     Definition {
         name: "tool",
         description: String::new(),
@@ -127,6 +129,7 @@ impl Caller {
             holder: None,
             life: 0,
             attempts: 0,
+            asked_again: false,
             enters: false,
             maybe_done: false,
             approved: false,
@@ -198,6 +201,7 @@ impl Caller {
 
     /// The answer to a request that writes.
     pub fn wrote(&mut self, reply: Written, now: &Now) {
+        let asked_again = std::mem::take(&mut self.asked_again);
         match self.step.clone() {
             Step::Acquire => match reply {
                 Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired),
@@ -213,6 +217,8 @@ impl Caller {
                 _ => self.step = Step::Reconcile(Record { state: State::Unknown, ..old }),
             },
             Step::Complete(result, replayed) => self.completed(result, replayed, reply),
+            // What a client has sent before may have been applied, although now it is refused.
+            Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
             Step::Commit => self.committed(reply, now),
             Step::Settle(_, answer) => self.step = Step::Ended(superseded_by(reply).map_or(answer, replay)),
             Step::ReleaseToAsk => {

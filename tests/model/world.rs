@@ -244,7 +244,10 @@ impl Protocol {
         let told = match (fate, reply) {
             (Fate::Answered, Some(reply)) => Ok(reply),
             (Fate::Refused, _) => Err(StoreErrorKind::Refused),
-            (Fate::AskedAgain, _) => return,
+            (Fate::AskedAgain, _) => {
+                world.callers[caller].asked_again = true;
+                return;
+            }
             (Fate::DiesAfter | Fate::DiesAndLingers, _) => {
                 world.callers[caller].step = Step::Dead;
                 return;
@@ -491,6 +494,19 @@ fn millis(time: Duration) -> u64 {
 }
 
 impl World {
+    /// A step from here, for the report.
+    pub fn tell(&self, action: Action) -> String {
+        match action {
+            Action::Begin(caller) => format!("{} begins", self.callers[caller].name),
+            Action::Do(caller, fate) => {
+                let Caller { name, step, .. } = &self.callers[caller];
+                let step = format!("{step:?}");
+                format!("{name}: {}: {fate:?}", step.split('(').next().unwrap_or_default())
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
     /// What went wrong, for the report.
     pub fn broken(&self) -> Option<&'static str> {
         self.broken
