@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::attempt::Ended;
 use crate::{
+    idempotency::State,
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Phase, ToolError, ToolErrorKind},
 };
@@ -17,6 +18,14 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
         Effect::Atomic => matches!(ended, Ended::CommitLost),
         Effect::Keyed | Effect::Once => ended.phase() == Phase::MaybeDone,
     }
+}
+
+/// Whether the holder of a record in this state, from whom it is taken over, may have had its effect.
+///
+/// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
+/// nothing was done.
+pub fn may_be_done_before(state: State, effect: Effect) -> bool {
+    state == State::Started && effect == Effect::Keyed
 }
 
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.

@@ -11,6 +11,17 @@ mod recorded;
 mod retry;
 mod run;
 
+/// The pure decisions of a call: what the model checker runs.
+#[doc(hidden)]
+pub mod decisions {
+    pub use super::{
+        attempt::Ended,
+        explain::{failure, may_be_done, may_be_done_before},
+        recorded::{Settling, settling},
+        retry::decide as retry,
+    };
+}
+
 use serde_json::{Map, Value};
 
 pub use self::{

@@ -49,7 +49,7 @@ impl Run<'_> {
     /// This execution's claim on its key.
     pub(super) fn claim(&self, now: Timestamp) -> Claim {
         Claim {
-            owner: format!("{:032x}", rand::random::<u128>()),
+            owner: new_owner(),
             effect: self.tool().effect,
             lease_until: now.plus(self.deadline.headroom()),
             expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
@@ -135,6 +135,11 @@ pub(super) fn replay(stored: Stored) -> Answer {
         Stored::Omitted(size) => left_out(size),
     };
     Answer { result, replayed: true }
+}
+
+/// The random id of one execution that holds a record.
+pub(super) fn new_owner() -> String {
+    format!("{:032x}", rand::random::<u128>())
 }
 
 /// Refuses writes that nobody would commit: a success would be a lie.
