@@ -153,8 +153,10 @@ impl Pipeline {
                 run.maybe_done |= explain::may_be_done_before(record.state, claim.effect);
                 Ok(Next::Go(guard))
             }
-            Ok(Acquired::Held(_) | Acquired::Awaiting) => Ok(Next::Wait),
-            Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => Ok(Next::Wait), // its holder has released it
+            // Somebody else was faster, or its holder has released it: look again.
+            Ok(Acquired::Held(_) | Acquired::Awaiting) | Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => {
+                Ok(Next::Wait)
+            }
             Err(error) => Err(self.give_up_taking_over(run, key, claim, record, &error).await),
         }
     }
