@@ -70,7 +70,7 @@ impl<const EFFECT: u8> Tool for Scripted<EFFECT> {
 
     fn policy(&self) -> Policy<Order> {
         let effect = [Effect::Keyed, Effect::Once, Effect::ReadOnly][usize::from(EFFECT)];
-        Policy::new(effect).timeout(Duration::from_millis(80)).key(|order: &Order| json!([order.thing]))
+        Policy::new(effect).timeout(Duration::from_millis(300)).key(|order: &Order| json!([order.thing]))
     }
 
     async fn call(&self, _: Order, context: &CallContext) -> Result<Success<Value>, ToolError> {

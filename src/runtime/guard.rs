@@ -14,7 +14,7 @@ use super::Answer;
 use crate::{handler::FunctionError, settings::Settings};
 
 /// The time that posting an error takes, generously.
-const MARGIN: Duration = Duration::from_millis(75);
+const MARGIN: Duration = Duration::from_millis(50);
 /// Even an invocation that comes too late gets a moment to say so itself.
 const LEAST: Duration = Duration::from_millis(100);
 
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     /// The time that the handler has of ten seconds.
-    const TIME: Duration = Duration::from_millis(9_925);
+    const TIME: Duration = Duration::from_millis(9_950);
 
     async fn guarded(serving: impl Future<Output = Answer> + Send + 'static) -> Answer {
         let deadline = Instant::now() + Duration::from_secs(10);

@@ -5,6 +5,7 @@
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
+//! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`World`] | all of them around the real program |
 
@@ -14,6 +15,7 @@ mod backends;
 mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
+mod fault_proxy;
 mod runtime_api;
 #[cfg(feature = "dev")]
 mod world;
@@ -22,6 +24,7 @@ pub use backends::Backends;
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
+pub use fault_proxy::{Fault, FaultProxy, Network};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 #[cfg(feature = "dev")]
 pub use world::World;
