@@ -51,6 +51,7 @@ pub enum Answer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools)] // each is one fact about the execution
 pub struct Caller {
     pub name: &'static str,
     pub step: Step,
@@ -284,7 +285,7 @@ impl Caller {
         match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
             Decision::Acquire => self.again(now),
             Decision::Ours => {
-                self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until })
+                self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until });
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
             Decision::InProgress(_) => self.wait(now),

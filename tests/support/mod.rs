@@ -6,6 +6,7 @@
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
 //! | [`FaultyProxy`] | a network, or a DynamoDB, that fails |
+//! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`World`] | all of them around the real program |
 
@@ -16,6 +17,7 @@ mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
 mod faulty_proxy;
+mod network;
 mod runtime_api;
 #[cfg(feature = "dev")]
 mod world;
@@ -25,6 +27,7 @@ pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, THROTTLED};
+pub use network::{Break, BreakingProxy, Network};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 #[cfg(feature = "dev")]
 pub use world::World;
