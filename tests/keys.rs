@@ -87,7 +87,7 @@ fn respelled(value: &Value) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    let units = text.encode_utf16().fold(String::new(), |units, unit| units + &format!("\\u{unit:04x}"));
     format!("\"{units}\"")
 }
 

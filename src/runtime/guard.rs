@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     /// The time that the handler has of ten seconds.
-    const TIME: Duration = Duration::from_millis(9_950);
+    const TIME: Duration = Duration::from_millis(9_925);
 
     async fn guarded(serving: impl Future<Output = Answer> + Send + 'static) -> Answer {
         let deadline = Instant::now() + Duration::from_secs(10);

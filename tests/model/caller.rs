@@ -371,9 +371,8 @@ impl Caller {
                 }
                 _ => answer,
             },
-            Ok(None) => answer,
             Err(_) if answer == Answer::Nothing => Answer::Told(FailureKind::Rejected),
-            Err(_) => answer,
+            Ok(None) | Err(_) => answer,
         });
     }
 
