@@ -304,6 +304,98 @@ async fn equal_calls_at_once_have_one_effect_and_one_answer() {
     assert_eq!(world.attempts(), 1);
 }
 
+/// Somebody else's claim on the key of the scripted tool's call, whose lease is long.
+async fn held_by_another(world: &World) -> Guard {
+    let definition = world.pipeline.toolbox().get("scripted").expect("the tool").definition();
+    let key = Key::new(definition, "deployment", &json!(["A"]), &json!({"thing": "A"})).expect("a key");
+    let store = world.database.store();
+    let soon = store.now().plus(Duration::from_mins(1));
+    let claim = Claim {
+        owner: String::from("another"),
+        effect: Effect::Once,
+        lease_until: soon,
+        expires_at: soon,
+        for_approval: None,
+    };
+    let Acquired::Mine(guard) = store.acquire(&key, &claim, TIME).await.expect("an answer") else {
+        panic!("the key was free")
+    };
+    guard
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_action_is_running_waits_and_then_says_so() {
+    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let guard = held_by_another(&world).await;
+    let outcome = world.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&outcome), (FailureKind::InProgress, Changed::Nothing, true));
+    assert_eq!(world.attempts(), 0);
+    assert_eq!(guard.complete(&stored("7"), TIME).await.expect("an answer"), Settled::AsWritten, "it was left alone");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_gets_the_result_of_the_one_that_runs() {
+    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let guard = held_by_another(&world).await;
+    let ends = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        guard.complete(&stored("7"), TIME).await.expect("an answer");
+    };
+    let (outcome, ()) = tokio::join!(world.call(json!({"thing": "A"})), ends);
+    assert_eq!(outcome, success(json!(7), true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_takes_its_turn_when_the_one_that_runs_changed_nothing() {
+    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let guard = held_by_another(&world).await;
+    let ends = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        guard.release(TIME).await.expect("an answer");
+    };
+    let (outcome, ()) = tokio::join!(world.call(json!({"thing": "A"})), ends);
+    assert_eq!(outcome, success(json!(1), false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_refused_leaves_the_record_as_it_is() {
+    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    world.call(json!({"thing": "A"})).await;
+    for _ in 0..2 {
+        assert_eq!(failed(&world.call(json!({"thing": "A", "amount": 2})).await).0, FailureKind::KeyReused);
+    }
+    assert_eq!(world.call(json!({"thing": "A"})).await, success(json!(1), true));
+    assert_eq!(world.attempts(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_whose_record_cannot_be_completed_is_told_as_done() {
+    for fault in [Fault::Throttle, Fault::BreakReply, Fault::HoldRequest] {
+        let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+        let network = Network::new();
+        let endpoint = network.proxy(&world.database.endpoint()).await.endpoint();
+        let store = Store::new(support::client(&endpoint), Database::RECORDS, Clock::system());
+        let attempts = Arc::clone(&world.attempts);
+        let tool = Scripted::<ONCE> { script: vec![], attempts, result: json!(1) };
+        let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
+        network.break_at([(1, fault)]);
+        assert_eq!(call(&pipeline(toolbox, store), json!({"thing": "A"})).await, success(json!(1), false), "{fault:?}");
+        assert_eq!(world.attempts(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_is_too_large_to_keep_is_replayed_as_done() {
+    let large = json!("x".repeat(400_000));
+    let world = World::of::<ONCE>(&[Step::Succeed], large).await;
+    for replay in [false, true] {
+        let outcome = world.call(json!({"thing": "A"})).await;
+        let Outcome::Success { result, replayed } = outcome else { panic!("it was done, but: {outcome:?}") };
+        assert_eq!((&result["done"], replayed), (&json!(true), replay));
+    }
+    assert_eq!(world.attempts(), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_atomic_effect_commits_once_however_often_it_is_asked_for() {
     let world = World::account(100).await;
