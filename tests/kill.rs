@@ -280,8 +280,8 @@ async fn rounds(tool: Tool, rounds: usize) -> (usize, usize) {
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
-    let tally = around.tally.lock().unwrap();
-    let lines: String = tally.iter().map(|(what, count)| format!("  {count:4} {what}\n")).collect();
+    let tally = around.tally.lock().unwrap().clone();
+    let lines = tally.iter().fold(String::new(), |lines, (what, count)| lines + &format!("  {count:4} {what}\n"));
     let mut effects = 0;
     for round in 0..rounds {
         effects += around.effects(round).await;

@@ -36,7 +36,7 @@ pub enum Break {
     Throttle,
 }
 
-/// The requests of one sender, whatever endpoint they go to, and the one of them that goes wrong.
+/// The requests of one sender, whatever endpoint they go to, and those of them that go wrong.
 #[derive(Clone)]
 pub struct Network {
     plan: Arc<Mutex<Plan>>,
@@ -46,7 +46,7 @@ pub struct Network {
 #[derive(Default)]
 struct Plan {
     requests: usize,
-    fault: Option<(usize, Break)>,
+    faults: Vec<(usize, Break)>,
 }
 
 impl Network {
@@ -54,9 +54,9 @@ impl Network {
         Self { plan: Arc::default(), kill: watch::Sender::new(false) }
     }
 
-    /// Lets the request of this number, from 0, go wrong, once. Counts anew.
-    pub fn break_at(&self, fault: Option<(usize, Break)>) {
-        *self.plan.lock().unwrap() = Plan { requests: 0, fault };
+    /// Lets the requests of these numbers, from 0, go wrong. Counts anew.
+    pub fn break_at(&self, faults: impl IntoIterator<Item = (usize, Break)>) {
+        *self.plan.lock().unwrap() = Plan { requests: 0, faults: faults.into_iter().collect() };
         self.kill.send_replace(false);
     }
 
@@ -80,7 +80,7 @@ impl Network {
         let mut plan = self.plan.lock().unwrap();
         let number = plan.requests;
         plan.requests += 1;
-        plan.fault.take_if(|(at, _)| *at == number).map(|(_, fault)| fault)
+        plan.faults.iter().find(|(at, _)| *at == number).map(|(_, fault)| *fault)
     }
 }
 
