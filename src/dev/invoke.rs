@@ -139,6 +139,8 @@ async fn invoke(stage: &Stage, input: Input, deadline: Duration) -> Answer {
         client_context,
         request_id: format!("local-{:016x}", rand::random::<u64>()),
         trace_id: None,
+        identity: None,
+        tenant: None,
         deadline: start.checked_add(deadline), // none, if it is beyond all time
     };
     let answer = stage.handler.handle(invocation).await;

@@ -107,8 +107,8 @@ fn the_inputs_may_stand_alone_and_the_id_is_echoed_only_if_there_is_one() {
 
 #[test]
 fn a_session_id_beside_the_inputs_is_the_conversation() {
-    assert_eq!(call("return-of-control/with-session.json").caller.conversation.as_deref(), Some("session-0001"));
-    assert_eq!(call("return-of-control/send-email.json").caller.conversation, None);
+    assert_eq!(call("return-of-control/with-session.json").caller.conversation(), Some("session-0001"));
+    assert_eq!(call("return-of-control/send-email.json").caller.conversation(), None);
 }
 
 #[test]
