@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, REPLAYED, Refusal, Request, bounded,
+    Door, Event, REPLAYED, Refusal, Request, bounded, expressible,
     fit::{self, Spare},
     nameless,
     spelling::Spelling,
@@ -38,6 +38,7 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions,
+    faults: expressible::on_converse,
 };
 
 /// For all results of one answer: under the 6 MB that Lambda carries.

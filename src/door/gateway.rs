@@ -11,7 +11,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, bounded, envelope, prose};
+use super::{Door, Event, Refusal, Request, bounded, envelope, expressible, prose};
 use crate::{
     call::{Arguments, Call},
     tool::{Caller, Definition, Toolbox},
@@ -26,6 +26,7 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions,
+    faults: expressible::all,
 };
 
 /// Every key of the gateway begins so, in any letter case: at the preview it was `bedrockagentcore`.

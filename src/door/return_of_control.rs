@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Door, Event, Refusal, Request, agent, agent_function,
     agent_openapi::{self, drop_media_type, tool_name},
-    bounded, envelope,
+    bounded, envelope, expressible,
     fit::Spare,
     nameless,
     parameters::List,
@@ -36,6 +36,7 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions: agent_function::definitions,
+    faults: expressible::all,
 };
 
 /// How an input is answered: as what it came, with what is echoed of it.

@@ -69,6 +69,9 @@ pub enum StartError {
     /// The tools are not fit to be offered.
     #[error(transparent)]
     Toolbox(#[from] ToolboxError),
+    /// Some door cannot offer some tool. A sentence for each.
+    #[error("{0}")]
+    Doors(String),
     /// Anything else. One or more sentences.
     #[error("{0}")]
     Other(String),
@@ -79,7 +82,7 @@ impl StartError {
     const fn name(&self) -> &'static str {
         match self {
             Self::Settings(_) => "Start.InvalidSettings",
-            Self::Toolbox(_) => "Start.InvalidTools",
+            Self::Toolbox(_) | Self::Doors(_) => "Start.InvalidTools",
             Self::Other(_) => "Start.Failed",
         }
     }
