@@ -39,6 +39,9 @@ pub(super) const DOOR: Door = Door {
     faults: expressible::all,
 };
 
+/// The most inputs, and results, that agents have by their service model.
+const MOST_INPUTS: usize = 5;
+
 /// How an input is answered: as what it came, with what is echoed of it.
 struct Form {
     is_function: bool,
@@ -54,6 +57,9 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let control = body.get("returnControl").unwrap_or(&body);
     let inputs = control["invocationInputs"].as_array().filter(|inputs| !inputs.is_empty());
     let inputs = inputs.ok_or_else(|| refusal("has no list of invocationInputs"))?;
+    if inputs.len() > MOST_INPUTS {
+        return Err(refusal("has more than 5 invocationInputs"));
+    }
     let (mut calls, mut forms, mut spares) = (Vec::new(), Vec::new(), Vec::new());
     for input in inputs {
         let (is_function, input) = input_of(input)?;

@@ -133,3 +133,13 @@ fn what_could_not_be_answered_legally_is_refused() {
         assert!((detect(&event, &all()).unwrap().decode)(event, &toolbox()).is_err());
     }
 }
+
+#[test]
+fn more_inputs_than_agents_have_are_refused() {
+    let control = |inputs: usize| {
+        let input = json!({ "functionInvocationInput": { "actionGroup": "orders", "function": "get_order" } });
+        event(json!({ "invocationInputs": vec![input; inputs] }))
+    };
+    assert_eq!(request(control(5)).calls.len(), 5);
+    assert!((detect(&control(6), &all()).unwrap().decode)(control(6), &toolbox()).is_err());
+}
