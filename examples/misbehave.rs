@@ -101,7 +101,7 @@ async fn build() -> Result<Handler, StartError> {
     let settings = Settings::read(&mut env);
     env.finish()?;
     let toolbox = Toolbox::builder().tool(Works).tool(Panics).tool(Hangs).tool(Blocks).build()?;
-    Ok(app::assemble(&settings, toolbox, &aws::sdk_config().await, Box::new(stdout())))
+    app::assemble(&settings, toolbox, &aws::sdk_config().await, Box::new(stdout()))
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
 //! One invocation, from bytes to the answer. The Runtime API loop and the local program both call [`Handler::handle`].
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
+    authorise::Authorise,
     call::{Call, Deadline, Pipeline, Surroundings},
     door::{self, Door, Event, Refusal, Request},
     outcome::{Failure, FailureKind},
@@ -28,6 +29,10 @@ pub struct Invocation {
     pub request_id: String,
     /// The X-Ray trace header.
     pub trace_id: Option<String>,
+    /// The Cognito identity id of the invoker, as Lambda says it.
+    pub identity: Option<String>,
+    /// The tenant for which the function was invoked, as Lambda says it.
+    pub tenant: Option<String>,
     /// When the host ends the invocation; `None` where it did not say, or said nonsense.
     pub deadline: Option<Instant>,
 }
@@ -81,6 +86,12 @@ impl Handler {
         Self { pipeline, terms }
     }
 
+    /// The same, with a policy that is asked about each call.
+    #[must_use]
+    pub fn authorised_by(self, policy: impl Authorise) -> Self {
+        Self { pipeline: self.pipeline.authorised_by(Arc::new(policy)), ..self }
+    }
+
     /// Answers one invocation, before its deadline, whatever it holds.
     ///
     /// # Errors
@@ -105,6 +116,7 @@ impl Handler {
         let event = Event { body: value, client_context: client_context(invocation.client_context.as_deref())? };
         let found = door::detect(&event, &self.terms.doors)
             .and_then(|door| Ok((door, (door.decode)(event, self.pipeline.toolbox())?)));
+        let found = found.map(|(door, request)| (door, attributed(request, invocation)));
         match (found, flaw) {
             (Ok(found), None) => Ok(found),
             (Ok((door, request)), Some(flaw)) if !request.calls.is_empty() => Ok((door, refused(request, &flaw))),
@@ -112,6 +124,16 @@ impl Handler {
             (Err(Refusal(sentence)), None) => Err(FunctionError::new("NotAToolCall", sentence)),
         }
     }
+}
+
+/// The request with what the host says about the caller: the door saw the event only.
+fn attributed(request: Request, invocation: &Invocation) -> Request {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let attribute = |mut call: Call| {
+        call.caller = call.caller.with_identity(text(&invocation.identity)).with_tenant(text(&invocation.tenant));
+        call
+    };
+    Request { calls: request.calls.into_iter().map(attribute).collect(), ..request }
 }
 
 /// The request with no call to run: each is answered with the payload's flaw.

@@ -616,7 +616,7 @@ async fn two_conversations_do_not_share_a_key_and_one_conversation_does() {
     let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let mut replays = Vec::new();
     for conversation in ["x", "y", "x"] {
-        let caller = Caller { conversation: Some(conversation.into()), identity: None };
+        let caller = Caller::default().with_conversation(conversation);
         let outcome = call_by(&world.pipeline, caller, json!({"thing": "A"})).await;
         replays.push(matches!(outcome, Outcome::Success { replayed: true, .. }));
     }

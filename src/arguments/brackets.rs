@@ -15,6 +15,9 @@ use serde_json::{Map, Value};
 use super::{Fault, text, wording};
 use crate::payload;
 
+/// The most parts of a list or an object: six megabytes of `a,` would take hundreds as values.
+const MOST_PARTS: usize = 10_000;
+
 /// A list, written as JSON or in brackets.
 pub(super) fn list(path: &str, schema: &Value, given: &str) -> Result<Value, Fault> {
     let unclear = |why: &str| Err(fault(path, schema, given, why));
@@ -99,12 +102,14 @@ fn enclosed(given: &str, open: char, close: char) -> Option<&str> {
 /// The parts between the commas that are in no inner brackets, without the blanks around them.
 fn split(inner: &str) -> Result<Vec<&str>, &'static str> {
     const UNEQUAL: &str = ", which has brackets that do not match";
+    const MANY: &str = ", which has more than 10000 parts";
     let (mut parts, mut start, mut closing) = (Vec::new(), 0, Vec::new());
     for (at, c) in inner.char_indices() {
         match c {
             '[' => closing.push(']'),
             '{' => closing.push('}'),
             ']' | '}' if closing.pop() != Some(c) => return Err(UNEQUAL),
+            ',' if closing.is_empty() && parts.len() == MOST_PARTS => return Err(MANY),
             ',' if closing.is_empty() => {
                 parts.push(inner[start..at].trim());
                 start = at + 1;
@@ -131,6 +136,14 @@ mod tests {
 
     fn texts() -> Value {
         json!({ "type": "array", "items": { "type": "string" }, "examples": [["gift"]] })
+    }
+
+    #[test]
+    fn a_list_in_brackets_has_an_end() {
+        let list = |items: usize| format!("[{}]", vec!["a"; items].join(","));
+        assert_eq!(read(&texts(), &list(MOST_PARTS)).map(|list| list.as_array().map(Vec::len)), Ok(Some(MOST_PARTS)));
+        let fault = read(&texts(), &list(3_000_000)).expect_err("too many");
+        assert!(fault.contains("more than 10000 parts") && fault.len() < 1_000, "{fault}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod atomic;
 mod attempt;
 mod deadline;
 mod explain;
+mod permit;
 mod pipeline;
 mod recorded;
 mod retry;

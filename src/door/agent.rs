@@ -24,13 +24,29 @@ const BODY_LIMIT: usize = LIMIT - 1_000;
 /// The one call of an agent's event. The arguments of a tool that does not exist are not read.
 pub(super) fn call(name: &str, lists: &[List<'_>], body: &Value, toolbox: &Toolbox) -> Call {
     let definition = toolbox.get(name).map(Entry::definition);
-    let session = body.get("sessionId").and_then(Value::as_str).filter(|id| !id.is_empty());
     Call {
         tool: bounded(name),
         arguments: definition.map(|definition| arguments(lists, definition, Values::Text)).unwrap_or_default(),
-        caller: Caller { conversation: session.map(String::from), identity: None },
+        caller: caller(body),
         ..Call::default()
     }
+}
+
+/// Who asks: the session, and what the application said with it.
+fn caller(body: &Value) -> Caller {
+    let session = body.get("sessionId").and_then(Value::as_str).unwrap_or_default();
+    let caller = texts(body, "sessionAttributes")
+        .fold(Caller::default().with_conversation(session), |caller, (name, value)| {
+            caller.with_session_attribute(name, value)
+        });
+    texts(body, "promptSessionAttributes")
+        .fold(caller, |caller, (name, value)| caller.with_prompt_session_attribute(name, value))
+}
+
+/// The fields of an object that are texts, as all attributes are.
+fn texts<'a>(body: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let fields = body.get(name).and_then(Value::as_object).into_iter().flatten();
+    fields.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
 }
 
 /// The request of an agent's event: `respond` makes the `response` object of a body, which is JSON text, or of a failure.

@@ -11,14 +11,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, agent, prose};
+use super::{Door, Event, Refusal, Request, agent, expressible, prose};
 use crate::{
     outcome::{Failure, Fixer},
     tool::{Definition, Toolbox},
 };
 
 /// An action group with function details.
-pub(super) const DOOR: Door = Door { name: "agent-function", limit: agent::LIMIT, recognises, decode, definitions };
+pub(super) const DOOR: Door =
+    Door { name: "agent-function", limit: agent::LIMIT, recognises, decode, definitions, faults: expressible::all };
 
 /// The most characters of a description. A function may have 1200, a parameter 500; one bound is easier to remember.
 const DESCRIPTION_MAX: usize = 500;

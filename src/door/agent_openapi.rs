@@ -10,14 +10,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, agent, envelope, parameters::List, prose};
+use super::{Door, Event, Refusal, Request, agent, envelope, expressible, parameters::List, prose};
 use crate::{
     call::Call,
     tool::{Definition, Entry, Method, Toolbox},
 };
 
 /// An action group with an OpenAPI schema.
-pub(super) const DOOR: Door = Door { name: "agent-openapi", limit: agent::LIMIT, recognises, decode, definitions };
+pub(super) const DOOR: Door = Door {
+    name: "agent-openapi",
+    limit: agent::LIMIT,
+    recognises,
+    decode,
+    definitions,
+    faults: expressible::in_openapi,
+};
 
 /// The one media type of an answer. With a charset behind it agents end the turn: "must be of type 'application/json'".
 const JSON: &str = "application/json";

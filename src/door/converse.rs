@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, REPLAYED, Refusal, Request, bounded,
+    Door, Event, REPLAYED, Refusal, Request, bounded, expressible,
     fit::{self, Spare},
     nameless,
     spelling::Spelling,
@@ -38,10 +38,17 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions,
+    faults: expressible::on_converse,
 };
 
 /// For all results of one answer: under the 6 MB that Lambda carries.
 const ANSWER_LIMIT: usize = 5_500_000;
+
+/// The most calls of one message that are run. They run at once, and their results are in memory together.
+const MOST_CALLS: usize = 256;
+/// The most calls that are still answered, each with the reason why it was not run, so that the conversation can go on. No
+/// model makes more; whoever sends them gets an error.
+const MOST_ANSWERED: usize = 1_024;
 
 /// The form of the event, which the answer takes too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +107,8 @@ fn tool_uses(blocks: &Value, spelling: Spelling) -> Vec<&Value> {
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let (form, spelling) = form(&event).ok_or_else(|| Refusal(String::from("The event holds no toolUse.")))?;
     let body = event.body;
-    let objection = objection(form, spelling, &body);
     let asked = asked(form, spelling, &body)?;
+    let objection = objection(form, spelling, &body).or(too_many(asked.len())?);
     let calls = calls(&asked, spelling, objection.as_ref(), toolbox)?;
     let ids: Vec<_> = calls.iter().filter_map(|call| call.id.clone()).collect();
     let spares: Vec<_> = calls.iter().map(|call| Spare::of(toolbox, &call.tool)).collect();
@@ -171,6 +178,16 @@ fn objection(form: Form, spelling: Spelling, body: &Value) -> Option<Failure> {
         return Some(Failure::new(FailureKind::Rejected, text));
     }
     spelling.get(body, "stopReason").and_then(cut_short)
+}
+
+/// Why no call of so many may run: to run some of them would be to choose.
+fn too_many(calls: usize) -> Result<Option<Failure>, Refusal> {
+    let text = format!("The message holds {calls} calls, and {MOST_CALLS} are served at most. None of them was run.");
+    if calls > MOST_ANSWERED {
+        return Err(Refusal(text));
+    }
+    let failure = || Failure::new(FailureKind::InvalidInput, text + " Make fewer calls at once.");
+    Ok((calls > MOST_CALLS).then(failure))
 }
 
 /// Why calls of a response that ended so may not run. Only `tool_use` promises whole calls. `end_turn` is let pass,
@@ -264,7 +281,9 @@ fn doubled(id: &str) -> Failure {
 
 /// The results in the order of the calls: `{toolUseId, status, content}`.
 fn results(spelling: Spelling, ids: &[String], spares: &[Option<Spare>], outcomes: Vec<Outcome>) -> Vec<Value> {
-    let mut left = ANSWER_LIMIT;
+    let failures = outcomes.iter().filter_map(Outcome::failure);
+    let told: usize = failures.map(|failure| Value::from(failure.message()).to_string().len()).sum();
+    let mut left = ANSWER_LIMIT.saturating_sub(told); // a failure is never left out, so that it counts first
     let each = ids.iter().zip(spares).zip(outcomes);
     each.map(|((id, spare), outcome)| {
         let size = match &outcome {

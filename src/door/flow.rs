@@ -13,7 +13,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, Refusal, Request, bounded, envelope, nameless,
+    Door, Event, Refusal, Request, bounded, envelope, expressible, nameless,
     parameters::{List, Values, arguments},
     prose,
 };
@@ -29,6 +29,7 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions,
+    faults: expressible::in_flow,
 };
 
 /// The lists of inputs: today's spelling, and an older one.

@@ -19,7 +19,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Door, Event, Refusal, Request, bounded};
+use super::{Door, Event, Refusal, Request, bounded, expressible};
 use crate::{
     call::{Arguments, Call},
     outcome::{Failure, FailureKind, Outcome},
@@ -34,6 +34,7 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions,
+    faults: expressible::all,
 };
 
 /// Every version that is served, the newest first.

@@ -22,6 +22,7 @@ mod agent_function;
 mod agent_openapi;
 mod converse;
 mod envelope;
+mod expressible;
 mod fit;
 mod flow;
 mod gateway;
@@ -36,6 +37,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use self::expressible::faults;
+
 use std::fmt;
 
 use serde_json::{Map, Value};
@@ -43,7 +46,7 @@ use serde_json::{Map, Value};
 use crate::{
     call::Call,
     outcome::{Failure, FailureKind, Outcome},
-    tool::Toolbox,
+    tool::{Definition, Toolbox},
 };
 
 /// An invocation as far as doors see it.
@@ -76,6 +79,8 @@ pub struct Door {
     pub decode: fn(Event, &Toolbox) -> Result<Request, Refusal>,
     /// The tool definitions that this door's caller wants.
     pub definitions: fn(&Toolbox) -> Value,
+    /// Why this door could not offer the tool, a sentence each.
+    pub faults: fn(&Definition) -> Vec<String>,
 }
 
 impl fmt::Debug for Door {

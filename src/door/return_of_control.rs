@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Door, Event, Refusal, Request, agent, agent_function,
     agent_openapi::{self, drop_media_type, tool_name},
-    bounded, envelope,
+    bounded, envelope, expressible,
     fit::Spare,
     nameless,
     parameters::List,
@@ -36,7 +36,11 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions: agent_function::definitions,
+    faults: expressible::all,
 };
+
+/// The most inputs, and results, that agents have by their service model.
+const MOST_INPUTS: usize = 5;
 
 /// How an input is answered: as what it came, with what is echoed of it.
 struct Form {
@@ -53,6 +57,9 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let control = body.get("returnControl").unwrap_or(&body);
     let inputs = control["invocationInputs"].as_array().filter(|inputs| !inputs.is_empty());
     let inputs = inputs.ok_or_else(|| refusal("has no list of invocationInputs"))?;
+    if inputs.len() > MOST_INPUTS {
+        return Err(refusal("has more than 5 invocationInputs"));
+    }
     let (mut calls, mut forms, mut spares) = (Vec::new(), Vec::new(), Vec::new());
     for input in inputs {
         let (is_function, input) = input_of(input)?;

@@ -69,6 +69,9 @@ pub enum StartError {
     /// The tools are not fit to be offered.
     #[error(transparent)]
     Toolbox(#[from] ToolboxError),
+    /// Some door cannot offer some tool. A sentence for each.
+    #[error("{0}")]
+    Doors(String),
     /// Anything else. One or more sentences.
     #[error("{0}")]
     Other(String),
@@ -79,7 +82,7 @@ impl StartError {
     const fn name(&self) -> &'static str {
         match self {
             Self::Settings(_) => "Start.InvalidSettings",
-            Self::Toolbox(_) => "Start.InvalidTools",
+            Self::Toolbox(_) | Self::Doors(_) => "Start.InvalidTools",
             Self::Other(_) => "Start.Failed",
         }
     }
@@ -216,7 +219,15 @@ where
             // The X-Ray id goes along in the invocation. It is not put into `_X_AMZN_TRACE_ID`, as other runtimes do:
             // a process that serves several invocations has no one id, and setting a variable is unsafe with threads.
             let trace_id = context.xray_trace_id;
-            let invocation = Invocation { payload, client_context, request_id: request_id.clone(), trace_id, deadline };
+            let invocation = Invocation {
+                payload,
+                client_context,
+                request_id: request_id.clone(),
+                trace_id,
+                identity: context.identity.map(|identity| identity.identity_id),
+                tenant: context.tenant_id,
+                deadline,
+            };
             let ends = guard::ends(deadline, Instant::now());
             guard::answer(work, ends, &request_id, async move { serve(invocation).await }).await
         }

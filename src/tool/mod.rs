@@ -44,6 +44,7 @@
 
 mod any;
 mod aws;
+mod caller;
 mod context;
 mod definition;
 mod error;
@@ -57,7 +58,8 @@ use serde::{Serialize, de::DeserializeOwned};
 pub(crate) use self::aws::{Meaning, connection_was_refused, meaning};
 pub use self::{
     any::{AnyTool, Plan},
-    context::{CallContext, Caller},
+    caller::Caller,
+    context::CallContext,
     definition::{Definition, Method, Route},
     error::{Phase, ToolError, ToolErrorKind},
     policy::{Effect, Policy, Scope, Wording},

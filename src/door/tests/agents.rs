@@ -230,9 +230,9 @@ fn a_body_of_any_media_type_is_read_and_json_goes_first() {
 
 #[test]
 fn the_session_is_the_conversation_unless_it_is_empty() {
-    assert_eq!(call("agent-function/get-order.json").caller.conversation.as_deref(), Some("session-0001"));
+    assert_eq!(call("agent-function/get-order.json").caller.conversation(), Some("session-0001"));
     for name in ["agent-function/native-values.json", "agent-openapi/native-values.json", "agent-function/bare.json"] {
-        assert_eq!(call(name).caller.conversation, None, "{name}");
+        assert_eq!(call(name).caller.conversation(), None, "{name}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
         detect,
         testing::{all, answer, event, file, replay, success, toolbox},
     },
-    outcome::{FailureKind, Outcome},
+    outcome::{Failure, FailureKind, Outcome},
 };
 
 /// The answer to a file each of whose calls ends well.
@@ -246,4 +246,38 @@ fn an_event_in_two_spellings_is_refused_because_one_of_them_would_be_overlooked(
     ] {
         assert!(refusal(event(body)).contains("spelling"));
     }
+}
+
+fn message_of(calls: usize) -> Value {
+    let block = |n: usize| json!({ "toolUse": { "toolUseId": format!("t{n}"), "name": "get_order", "input": {} } });
+    json!({ "role": "assistant", "content": (0..calls).map(block).collect::<Vec<_>>() })
+}
+
+#[test]
+fn of_very_many_calls_none_is_run_and_each_is_answered() {
+    let objections = |calls| {
+        let request = request(event(message_of(calls)));
+        (request.calls.len(), request.calls.iter().filter(|call| call.objection.is_some()).count())
+    };
+    assert_eq!(objections(256), (256, 0));
+    assert_eq!(objections(257), (257, 257));
+    assert_eq!(objections(1_024), (1_024, 1_024));
+    assert!(
+        refusal(event(message_of(1_025))).contains("1025 calls, and 256 are served at most. None of them was run.")
+    );
+}
+
+#[test]
+fn an_answer_fits_whatever_its_results_and_failures() {
+    let failure = || {
+        let text = "\u{1}".repeat(2_000); // six bytes each in JSON
+        Outcome::Failure(Failure::new(FailureKind::Rejected, text))
+    };
+    let large = || success(json!("x".repeat(349_000)));
+    let outcomes = (0..256).map(|n| if n % 2 == 0 { large() } else { failure() }).collect();
+    let answer = answer(event(message_of(256)), outcomes);
+    assert!(answer.to_string().len() < 6_000_000);
+    let blocks = answer["content"].as_array().unwrap();
+    assert_eq!(blocks.len(), 256);
+    assert!(blocks[1]["toolResult"]["content"][0]["text"].as_str().unwrap().starts_with('\u{1}'), "failures are told");
 }

@@ -107,8 +107,8 @@ fn the_inputs_may_stand_alone_and_the_id_is_echoed_only_if_there_is_one() {
 
 #[test]
 fn a_session_id_beside_the_inputs_is_the_conversation() {
-    assert_eq!(call("return-of-control/with-session.json").caller.conversation.as_deref(), Some("session-0001"));
-    assert_eq!(call("return-of-control/send-email.json").caller.conversation, None);
+    assert_eq!(call("return-of-control/with-session.json").caller.conversation(), Some("session-0001"));
+    assert_eq!(call("return-of-control/send-email.json").caller.conversation(), None);
 }
 
 #[test]
@@ -132,4 +132,14 @@ fn what_could_not_be_answered_legally_is_refused() {
         let event = event(json!({ "returnControl": { "invocationInputs": [input] } }));
         assert!((detect(&event, &all()).unwrap().decode)(event, &toolbox()).is_err());
     }
+}
+
+#[test]
+fn more_inputs_than_agents_have_are_refused() {
+    let control = |inputs: usize| {
+        let input = json!({ "functionInvocationInput": { "actionGroup": "orders", "function": "get_order" } });
+        event(json!({ "invocationInputs": vec![input; inputs] }))
+    };
+    assert_eq!(request(control(5)).calls.len(), 5);
+    assert!((detect(&control(6), &all()).unwrap().decode)(control(6), &toolbox()).is_err());
 }
