@@ -115,7 +115,7 @@ async fn build() -> Result<Handler, StartError> {
     env.finish()?;
     let sdk = aws::sdk_config(settings.retry_mode).await;
     let toolbox = Toolbox::builder().tool(Works).tool(Panics).tool(Hangs).tool(HangsOnce).tool(Blocks).build()?;
-    Ok(app::assemble(&settings, toolbox, &sdk, Box::new(stdout())))
+    app::assemble(&settings, toolbox, &sdk, Box::new(stdout()))
 }
 
 fn main() -> ExitCode {

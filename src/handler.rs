@@ -1,6 +1,6 @@
 //! One invocation, from bytes to the answer. The Runtime API loop and the local program both call [`Handler::handle`].
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -10,8 +10,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::{Deadline, Pipeline, Surroundings, longest},
+    authorise::Authorise,
+    call::{Call, Deadline, Pipeline, Surroundings, longest},
     door::{self, Door, Event, Refusal, Request},
+    outcome::{Failure, FailureKind},
+    payload::{self, Payload},
     telemetry::Origin,
 };
 
@@ -26,6 +29,10 @@ pub struct Invocation {
     pub request_id: String,
     /// The X-Ray trace header.
     pub trace_id: Option<String>,
+    /// The Cognito identity id of the invoker, as Lambda says it.
+    pub identity: Option<String>,
+    /// The tenant for which the function was invoked, as Lambda says it.
+    pub tenant: Option<String>,
     /// When the host ends the invocation; `None` where it did not say, or said nonsense.
     pub deadline: Option<Instant>,
 }
@@ -79,6 +86,12 @@ impl Handler {
         Self { pipeline, terms }
     }
 
+    /// The same, with a policy that is asked about each call.
+    #[must_use]
+    pub fn authorised_by(self, policy: impl Authorise) -> Self {
+        Self { pipeline: self.pipeline.authorised_by(Arc::new(policy)), ..self }
+    }
+
     /// Answers one invocation, before its deadline, whatever it holds.
     ///
     /// # Errors
@@ -118,20 +131,37 @@ impl Handler {
 
     /// The door, and what it reads in the event.
     fn read(&self, invocation: &Invocation) -> Result<(&'static Door, Request), FunctionError> {
-        let body = serde_json::from_slice(&invocation.payload).map_err(|fault| {
-            let (line, column) = (fault.line(), fault.column());
-            let text = format!("The payload is no JSON that can be read (line {line}, column {column}).");
-            FunctionError::new("InvalidPayload", text)
-        })?;
-        let event = Event { body, client_context: client_context(invocation.client_context.as_deref())? };
-        let door = door::detect(&event, &self.terms.doors).map_err(not_a_call)?;
-        let request = (door.decode)(event, self.pipeline.toolbox()).map_err(not_a_call)?;
-        Ok((door, request))
+        let invalid = |sentence: String| FunctionError::new("InvalidPayload", sentence);
+        let Payload { value, flaw } =
+            payload::read(&invocation.payload).map_err(|unreadable| invalid(unreadable.to_string()))?;
+        let event = Event { body: value, client_context: client_context(invocation.client_context.as_deref())? };
+        let found = door::detect(&event, &self.terms.doors)
+            .and_then(|door| Ok((door, (door.decode)(event, self.pipeline.toolbox())?)));
+        let found = found.map(|(door, request)| (door, attributed(request, invocation)));
+        match (found, flaw) {
+            (Ok(found), None) => Ok(found),
+            (Ok((door, request)), Some(flaw)) if !request.calls.is_empty() => Ok((door, refused(request, &flaw))),
+            (_, Some(flaw)) => Err(invalid(flaw)),
+            (Err(Refusal(sentence)), None) => Err(FunctionError::new("NotAToolCall", sentence)),
+        }
     }
 }
 
-fn not_a_call(refusal: Refusal) -> FunctionError {
-    FunctionError::new("NotAToolCall", refusal.0)
+/// The request with what the host says about the caller: the door saw the event only.
+fn attributed(request: Request, invocation: &Invocation) -> Request {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let attribute = |mut call: Call| {
+        call.caller = call.caller.with_identity(text(&invocation.identity)).with_tenant(text(&invocation.tenant));
+        call
+    };
+    Request { calls: request.calls.into_iter().map(attribute).collect(), ..request }
+}
+
+/// The request with no call to run: each is answered with the payload's flaw.
+fn refused(request: Request, flaw: &str) -> Request {
+    let failure = Failure::new(FailureKind::InvalidInput, format!("{flaw} So the call was not run."));
+    let object = |call: Call| Call { objection: call.objection.or_else(|| Some(failure.clone())), ..call };
+    Request { calls: request.calls.into_iter().map(object).collect(), ..request }
 }
 
 /// Reads a client context: JSON, or JSON in base64. An empty one is none.
@@ -139,8 +169,9 @@ fn not_a_call(refusal: Refusal) -> FunctionError {
 /// One that cannot be read ends the invocation: it may have named the tool, and the payload alone must not choose one.
 fn client_context(raw: Option<&[u8]>) -> Result<Option<Value>, FunctionError> {
     let Some(raw) = raw.filter(|raw| !raw.trim_ascii().is_empty()) else { return Ok(None) };
-    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| serde_json::from_slice(&json).ok());
-    match serde_json::from_slice(raw).ok().or_else(decoded) {
+    let clear = |json: &[u8]| payload::read(json).ok().filter(|read| read.flaw.is_none()).map(|read| read.value);
+    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| clear(&json));
+    match clear(raw).or_else(decoded) {
         Some(Value::Null) => Ok(None),
         Some(context @ Value::Object(_)) => Ok(Some(context)),
         _ => Err(FunctionError::new(
@@ -169,7 +200,8 @@ mod tests {
         for none in [None, Some(&b""[..]), Some(b"  "), Some(b"null")] {
             assert_eq!(client_context(none), Ok(None));
         }
-        for broken in [&b"not json"[..], b"\"text\"", b"[]", b"\xff", b"{"] {
+        let doubled = br#"{"custom":{"a":1,"a":2}}"#;
+        for broken in [&b"not json"[..], b"\"text\"", b"[]", b"\xff", b"{", doubled] {
             assert!(client_context(Some(broken)).is_err(), "{broken:?}");
         }
     }

@@ -163,11 +163,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure that changed nothing. `text` is one or more whole sentences: what failed, and what to do next.
+    /// A failure that changed nothing. `text` is one or more whole sentences: what failed, and what to do next. What is
+    /// beyond 2000 characters is cut: a tool may quote an argument, and that may have megabytes.
     pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
-            text: text.into(),
+            text: shortened(text.into()),
             closing: Cow::Borrowed(NOTHING),
             retryable: kind.retryable(),
             changed: Changed::Nothing,
@@ -218,6 +219,15 @@ impl Failure {
             "changed": self.changed.name(),
         })
     }
+}
+
+fn shortened(mut text: String) -> String {
+    const LONGEST: usize = 2_000;
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
 }
 
 /// The failure of a read whose result does not fit: it says how to ask for less. `closing` says that nothing was changed.
@@ -273,6 +283,13 @@ mod tests {
         let failure = failure.with_changed(Changed::Unknown, "The label may have been made.");
         assert!(failure.message().ends_with("The label may have been made."));
         assert_eq!(failure.to_json()["changed"], "unknown");
+    }
+
+    #[test]
+    fn a_text_that_quotes_megabytes_is_cut() {
+        let failure = Failure::new(FailureKind::NotFound, "é".repeat(3_000_000));
+        assert_eq!(failure.message(), format!("{}… {NOTHING}", "é".repeat(2_000)));
+        assert_eq!(Failure::new(FailureKind::NotFound, "é".repeat(2_000)).text.chars().count(), 2_000);
     }
 
     #[test]

@@ -27,16 +27,26 @@ use aws_sdk_dynamodb::{
 };
 use serde_json::{Value, json};
 use support::{Database, Fault, FaultyProxy, LOST, THROTTLED};
+use tokio::sync::Notify;
 
 /// Do it.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-/// Has its effect, and may then say that its backend is busy.
+/// What comes of an attempt.
+#[derive(Clone)]
+enum Way {
+    Done,
+    Busy,
+    /// Begun, which the first is told, and refused after the second.
+    Refused(Arc<[Notify; 2]>),
+}
+
+/// Has its effect, or not.
 struct Acts {
     effect: Effect,
     done: Arc<AtomicU32>,
-    busy: bool,
+    way: Way,
 }
 
 impl Tool for Acts {
@@ -49,8 +59,14 @@ impl Tool for Acts {
     }
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<Value>, ToolError> {
-        if self.busy {
-            return Err(ToolError::transient("The backend is busy."));
+        match &self.way {
+            Way::Done => {}
+            Way::Busy => return Err(ToolError::transient("The backend is busy.")),
+            Way::Refused(moments) => {
+                moments[0].notify_one();
+                moments[1].notified().await;
+                return Err(ToolError::rejected("The backend refuses it."));
+            }
         }
         let writes = if self.effect == Effect::Atomic {
             let put =
@@ -79,22 +95,22 @@ impl World {
     }
 
     async fn call(&self) -> Outcome {
-        self.attempt(false, Duration::ZERO).await
+        self.attempt(Way::Done, Duration::ZERO).await
     }
 
     /// A call while the tool's backend is busy.
     async fn call_in_vain(&self) -> Outcome {
-        self.attempt(true, Duration::ZERO).await
+        self.attempt(Way::Busy, Duration::ZERO).await
     }
 
     /// One call, by a clock that is so much ahead. It always ends before the host's deadline.
-    async fn attempt(&self, busy: bool, ahead: Duration) -> Outcome {
-        self.attempt_with(busy, ahead, Duration::from_millis(1)).await
+    async fn attempt(&self, way: Way, ahead: Duration) -> Outcome {
+        self.attempt_with(way, ahead, Duration::from_millis(1)).await
     }
 
     /// The same with a client that waits so long between its attempts.
-    async fn attempt_with(&self, busy: bool, ahead: Duration, backoff: Duration) -> Outcome {
-        let tool = Acts { effect: self.effect, done: Arc::clone(&self.done), busy };
+    async fn attempt_with(&self, way: Way, ahead: Duration, backoff: Duration) -> Outcome {
+        let tool = Acts { effect: self.effect, done: Arc::clone(&self.done), way };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
         let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
         let clock = Clock::following_tokio(Clock::system().now().plus(ahead));
@@ -137,6 +153,9 @@ fn success(replayed: bool) -> Outcome {
     Outcome::Success { result: json!({"n": 1}), replayed }
 }
 
+/// Longer than a call and the margin for its end.
+const PAST_THE_LEASE: Duration = Duration::from_secs(TAKE_OVER_MARGIN.as_secs() + 2);
+
 const IN_PROGRESS: Fault = Fault::Instead(400, r#"{"__type":"com.amazonaws.dynamodb#TransactionInProgressException"}"#);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +192,7 @@ async fn a_client_that_waits_until_the_time_is_up_has_written_nothing() {
     {
         let world = World::of(effect).await;
         world.proxy.misbehave(operation, [THROTTLED]);
-        let (kind, changed, _) = told(&world.attempt_with(false, Duration::ZERO, Duration::from_hours(1)).await);
+        let (kind, changed, _) = told(&world.attempt_with(Way::Done, Duration::ZERO, Duration::from_hours(1)).await);
         assert_eq!((kind, changed), (FailureKind::Transient, Changed::Nothing), "{effect:?}");
         assert_eq!(world.effects().await, 0);
     }
@@ -240,8 +259,7 @@ async fn what_a_dead_execution_may_have_done_is_not_denied_by_the_one_that_takes
     let world = World::of(Effect::Keyed).await;
     world.proxy.misbehave("UpdateItem", [Fault::Silence]); // the completion is lost, and the record stays as it was
     assert_eq!(world.call().await, success(false));
-    let past_the_lease = TAKE_OVER_MARGIN + Duration::from_secs(2);
-    let (kind, changed, _) = told(&world.attempt(true, past_the_lease).await);
+    let (kind, changed, _) = told(&world.attempt(Way::Busy, PAST_THE_LEASE).await);
     assert_eq!((kind, changed), (FailureKind::OutcomeUnknown, Changed::Unknown));
     assert_eq!(world.call().await, success(false));
 }
@@ -264,4 +282,17 @@ async fn with_dynamodb_silent_or_babbling_a_call_is_answered_in_time_and_nothing
             }
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_owner_that_fails_answers_with_what_its_heir_has_done() {
+    let world = World::of(Effect::Keyed).await;
+    let moments = Arc::new([Notify::new(), Notify::new()]);
+    let heir = async {
+        moments[0].notified().await;
+        assert_eq!(world.attempt(Way::Done, PAST_THE_LEASE).await, success(false));
+        moments[1].notify_one();
+    };
+    let (late, ()) = tokio::join!(world.attempt(Way::Refused(Arc::clone(&moments)), Duration::ZERO), heir);
+    assert_eq!(late, success(true));
 }

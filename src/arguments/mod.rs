@@ -19,10 +19,11 @@
 //! | `check` | the walk through the values: all faults, in a stable order |
 //! | `rules` | one value against the rules of its own schema |
 //! | `number`, `format` | exact numbers; e-mail addresses, dates and the like |
-//! | `text` | values that arrive as text |
+//! | `text`, `brackets` | values that arrive as text; lists and objects in it that are not JSON |
 //! | `wording` | rules and values in words |
 //! | `example` | a value that would be right |
 
+mod brackets;
 mod check;
 mod dialect;
 mod example;

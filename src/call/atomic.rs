@@ -20,7 +20,7 @@ use crate::{
 impl Pipeline {
     /// Runs the tool and commits what it returns, until it is committed or must not be tried again.
     pub(super) async fn commit_atomically(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
-        let claim = run.claim(self.store.now());
+        let mut claim = run.claim(self.store.now());
         // Only an approved call holds a record before it commits.
         let mut guard = None;
         if run.needs_approval {
@@ -52,13 +52,13 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, key, &claim, guard.take(), &ended).await? {
+                match self.ask(run, key, &mut claim, guard.take(), &ended).await? {
                     Ok(approved) => guard = Some(approved),
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return match guard {
-                    Some(guard) => Err(settle_failure(run, guard, failure).await),
+                    Some(guard) => settle_failure(run, guard, failure).await,
                     None if record_was_seen => Err(failure),
                     None => self.unless_made_before(run, key, &claim, failure).await,
                 };

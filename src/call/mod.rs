@@ -8,10 +8,22 @@ mod attempt;
 mod budget;
 mod deadline;
 mod explain;
+mod permit;
 mod pipeline;
 mod recorded;
 mod retry;
 mod run;
+
+/// The pure decisions of a call: what the model checker runs.
+#[doc(hidden)]
+pub mod decisions {
+    pub use super::{
+        attempt::Ended,
+        explain::{failure, may_be_done, may_be_done_before},
+        recorded::{Settling, settling},
+        retry::decide as retry,
+    };
+}
 
 use serde_json::{Map, Value};
 

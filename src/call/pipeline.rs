@@ -12,10 +12,12 @@ use super::{
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
+    permit::permit,
     run::Run,
 };
 use crate::{
     arguments::Fault,
+    authorise::{Authorise, allow_all},
     ending::Ending,
     idempotency::{Key, Store},
     outcome::{Failure, FailureKind, Outcome},
@@ -24,13 +26,20 @@ use crate::{
 };
 
 /// What every call needs. One for the life of the process.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Pipeline {
     toolbox: Arc<Toolbox>,
+    policy: Arc<dyn Authorise>,
     pub(super) store: Store,
     telemetry: Arc<Telemetry>,
     retries: Retries,
     ending: Ending,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline").field("toolbox", &self.toolbox).finish_non_exhaustive()
+    }
 }
 
 /// What surrounds one call.
@@ -47,7 +56,14 @@ pub struct Surroundings {
 impl Pipeline {
     /// A pipeline over these tools and this table.
     pub fn new(toolbox: Arc<Toolbox>, store: Store, telemetry: Arc<Telemetry>) -> Self {
-        Self { toolbox, store, telemetry, retries: Retries::new(), ending: Ending::new() }
+        let (retries, ending) = (Retries::new(), Ending::new());
+        Self { toolbox, policy: Arc::new(allow_all), store, telemetry, retries, ending }
+    }
+
+    /// The same, with a policy that is asked about each call.
+    #[must_use]
+    pub fn authorised_by(self, policy: Arc<dyn Authorise>) -> Self {
+        Self { policy, ..self }
     }
 
     /// Ends all attempts and waits at once, because the process is to end. Their records are settled by what is known.
@@ -66,7 +82,7 @@ impl Pipeline {
         let tool = self.toolbox.get(&call.tool).map(Entry::definition);
         let mut report = Report::of(tool);
         report.call_id = call.id.as_deref().map(bounded);
-        report.conversation = call.caller.conversation.as_deref().map(bounded);
+        report.conversation = call.caller.conversation().map(bounded);
         // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call its answer.
         let served = AssertUnwindSafe(self.serve(call, around, &mut report)).catch_unwind().await;
         let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut report))) {
@@ -84,6 +100,7 @@ impl Pipeline {
         let entry = self.find(&call)?;
         let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
         let plan = plan(entry, &arguments)?;
+        permit(&*self.policy, entry.definition(), &arguments, &call, &around.deadline, report).await?;
         budget(entry.definition(), &around.deadline)?;
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
         let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
@@ -198,17 +215,21 @@ fn key(
     Ok(Some(key))
 }
 
-/// Among whom the key counts: the conversation, else the caller, else the whole deployment. The prefix keeps a
-/// conversation's id and a caller's name apart.
+/// Among whom the key counts: the conversation, else the caller, else the whole deployment; in any case within the
+/// tenant. The prefixes keep a conversation's id, a caller's name and a tenant's apart.
 fn scope(scope: Scope, call: &Call) -> String {
-    match (scope, &call.caller.conversation, &call.caller.identity) {
+    let among = match (scope, call.caller.conversation(), call.caller.identity()) {
         (Scope::Conversation, Some(conversation), _) => format!("conversation:{conversation}"),
         (Scope::Conversation, None, Some(identity)) => format!("identity:{identity}"),
         _ => String::from("deployment"),
+    };
+    match call.caller.tenant() {
+        Some(tenant) => format!("tenant:{}:{tenant}:{among}", tenant.len()),
+        None => among,
     }
 }
 
 /// A text from outside, cut to what a log line or a sentence can bear.
-fn bounded(text: &str) -> String {
+pub(super) fn bounded(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(80).collect()
 }

@@ -18,7 +18,7 @@ use crate::{
     idempotency::{Claim, Key},
     outcome::Failure,
     telemetry::Report,
-    tool::{CallContext, Definition, Entry, Reconciled, Success, ToolErrorKind},
+    tool::{CallContext, Definition, Effect, Entry, Reconciled, Success, ToolError, ToolErrorKind},
 };
 
 /// What the steps after validation share.
@@ -46,7 +46,7 @@ impl Run<'_> {
     /// This execution's claim on its key.
     pub(super) fn claim(&self, now: Timestamp) -> Claim {
         Claim {
-            owner: format!("{:032x}", rand::random::<u128>()),
+            owner: new_owner(),
             effect: self.tool().effect,
             lease_until: now.plus(self.deadline.headroom()),
             expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
@@ -63,6 +63,7 @@ impl Run<'_> {
         self.report.attempts += 1;
         let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
         let ended = attempt::run(code, time, self.ending).await;
+        let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
         if has_answered(&ended) {
             self.retries.earn(self.conversation());
         }
@@ -108,10 +109,11 @@ impl Run<'_> {
                 self.pause(wait).await;
                 Ok(())
             }
-            _ => {
-                self.report.retry_denied = wait.is_some();
-                Err(explain::failure(self.tool(), ended, self.maybe_done, wait.is_some(), &self.report.reference))
+            Some(_) => {
+                self.report.retry_denied = true;
+                Err(explain::denied_retry(self.tool(), ended, self.maybe_done, &self.report.reference))
             }
+            None => Err(explain::failure(self.tool(), ended, self.maybe_done, &self.report.reference)),
         }
     }
 
@@ -121,7 +123,7 @@ impl Run<'_> {
     }
 
     fn conversation(&self) -> Option<&str> {
-        self.call.caller.conversation.as_deref()
+        self.call.caller.conversation()
     }
 
     /// Leaves the cause in the log: its type always, its text at DEBUG only.
@@ -148,4 +150,17 @@ fn has_answered(ended: &Result<Success<Value>, Ended>) -> bool {
         Err(Ended::Failed(error)) => !matches!(error.kind(), ToolErrorKind::Transient | ToolErrorKind::Internal),
         Err(_) => false,
     }
+}
+
+/// The random id of one execution that holds a record.
+pub(super) fn new_owner() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
+/// Refuses writes that nobody would commit: a success would be a lie.
+fn only_atomic_writes(tool: &Definition, success: Success<Value>) -> Result<Success<Value>, Ended> {
+    if success.writes.is_empty() || tool.effect == Effect::Atomic {
+        return Ok(success);
+    }
+    Err(Ended::Failed(ToolError::internal("writes of a tool whose effect is not atomic")))
 }

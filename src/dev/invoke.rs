@@ -24,6 +24,7 @@ use super::{
 use crate::{
     door::{self, DOORS, Event},
     handler::{FunctionError, Invocation},
+    payload,
 };
 
 #[derive(Debug, Args)]
@@ -139,6 +140,8 @@ async fn invoke(stage: &Stage, input: Input, deadline: Duration) -> Answer {
         client_context,
         request_id: format!("local-{:016x}", rand::random::<u64>()),
         trace_id: None,
+        identity: None,
+        tenant: None,
         deadline: start.checked_add(deadline), // none, if it is beyond all time
     };
     let answer = stage.handler.handle(invocation).await;
@@ -152,9 +155,9 @@ async fn invoke(stage: &Stage, input: Input, deadline: Duration) -> Answer {
 
 /// The door that the event comes through, for the account.
 fn door_of(payload: &Bytes, client_context: Option<&Bytes>) -> String {
-    let client_context = client_context.and_then(|context| serde_json::from_slice(context).ok());
-    serde_json::from_slice(payload)
-        .ok()
+    let read = |bytes| payload::read(bytes).ok().map(|read| read.value); // within limits, as the function does
+    let client_context = client_context.and_then(|context| read(context));
+    read(payload)
         .and_then(|body| door::detect(&Event { body, client_context }, &DOORS.iter().collect::<Vec<_>>()).ok())
         .map_or_else(String::new, |door| format!(", through {}", door.name))
 }

@@ -50,7 +50,8 @@ impl Stage {
         let sdk = sdk_config(&database.endpoint(), commits::watching(http_client(), Arc::clone(&backstage)));
         let toolbox = toolbox(&own, database.tables(), mail_log, &sdk)?.map(|tool| on_stage(tool, &backstage));
         let metrics: Box<dyn Write + Send> = metrics.map_or_else(|| Box::new(sink()) as _, |file| Box::new(file) as _);
-        Ok(Self { handler: app::assemble(&settings, toolbox, &sdk, metrics), database, backstage })
+        let handler = app::assemble(&settings, toolbox, &sdk, metrics).map_err(|error| Trouble(error.to_string()))?;
+        Ok(Self { handler, database, backstage })
     }
 
     /// The side effects that were really made.

@@ -11,7 +11,8 @@ use crate::{
     tool::{AnyTool, CallContext, Definition, Effect, Plan, Reconciled, Route, Success, ToolError, Toolbox, Wording},
 };
 
-struct Data(Definition);
+/// A tool that is only its definition.
+pub(super) struct Data(pub(super) Definition);
 
 impl AnyTool for Data {
     fn definition(&self) -> &Definition {

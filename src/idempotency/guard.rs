@@ -3,12 +3,8 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::{
-    config::http::HttpResponse,
     error::SdkError,
-    operation::{
-        delete_item::DeleteItemError,
-        update_item::{UpdateItemError, builders::UpdateItemFluentBuilder},
-    },
+    operation::{delete_item::DeleteItemError, update_item::builders::UpdateItemFluentBuilder},
     types::ReturnValuesOnConditionCheckFailure::AllOld,
 };
 
@@ -16,7 +12,8 @@ use super::{
     decide::Claim,
     key::Key,
     record::{Record, State, Stored, n, result_attribute, s},
-    store::{Fence, Store, StoreError, StoreErrorKind, held, within},
+    request::{StoreError, StoreErrorKind, held, superseded, within},
+    store::{Fence, Store, is_fenced_in},
 };
 use crate::clock::Timestamp;
 
@@ -51,13 +48,28 @@ impl Guard {
         Self::new(store.clone(), key.clone(), claim.clone(), 1)
     }
 
-    pub(super) fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
+    /// The guard of a take-over of this record, also of one whose answer never came.
+    pub fn next(store: &Store, key: &Key, claim: &Claim, old: &Record) -> Self {
+        let approved = if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until };
+        Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved_until(approved)
+    }
+
+    fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
         Self { approved_until, ..self }
     }
 
     /// Whether a person has approved this call.
     pub const fn is_approved(&self) -> bool {
         self.approved_until.is_some()
+    }
+
+    /// Whether this record, as it stands, is the one to settle.
+    pub(super) fn holds(&self, record: &Record) -> bool {
+        is_fenced_in(Some(record), &self.claim.owner, self.attempt, &[State::Started])
+    }
+
+    pub(super) const fn approval(&self) -> Option<Timestamp> {
+        self.approved_until
     }
 
     /// Goes on with a record of our own whose put was answered late.
@@ -159,26 +171,13 @@ impl Guard {
     ) -> Result<Settled, StoreError> {
         match within(time, "UpdateItem", update.send()).await? {
             Ok(_) => Ok(Settled::AsWritten),
-            Err(error) => match Self::superseded(error) {
+            Err(error) => match superseded(error) {
                 // Our own update was applied, its answer lost, and the client asked again.
                 Ok(record) if record.owner == self.claim.owner && record.state == wanted => Ok(Settled::AsWritten),
                 Ok(record) => Ok(Settled::Superseded(Some(record))),
                 Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => Ok(Settled::Superseded(None)),
                 Err(error) => Err(error),
             },
-        }
-    }
-
-    /// The record that made a fenced update fail.
-    pub(super) fn superseded(error: SdkError<UpdateItemError, HttpResponse>) -> Result<Record, StoreError> {
-        match error {
-            SdkError::ServiceError(answer) if answer.err().is_conditional_check_failed_exception() => {
-                match answer.into_err() {
-                    UpdateItemError::ConditionalCheckFailedException(failed) => held(failed.item(), "UpdateItem"),
-                    _ => Err(StoreError::new(StoreErrorKind::NoRecord, "UpdateItem")), // excluded by the guard above
-                }
-            }
-            error => Err(StoreError::from_sdk("UpdateItem", error)),
         }
     }
 }

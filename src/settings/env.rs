@@ -127,9 +127,10 @@ impl Env {
         self.required(name, VALID, |text| is_table(text).then(|| text.to_owned()))
     }
 
-    /// An absolute http or https URL without a user and a password. Required.
+    /// An absolute http or https URL to which a path can be added: without a user, a password and a query. Required.
     pub fn url(&mut self, name: &'static str) -> String {
-        const VALID: &str = "an http or https URL without a password, for example https://api.example.com/v1";
+        const VALID: &str =
+            "an http or https URL without a password and a query, for example https://api.example.com/v1";
         self.required(name, VALID, |text| is_url(text).then(|| text.to_owned()))
     }
 
@@ -223,7 +224,8 @@ fn is_table(text: &str) -> bool {
 
 fn is_url(text: &str) -> bool {
     reqwest::Url::parse(text).is_ok_and(|url| {
-        let plain = url.username().is_empty() && url.password().is_none();
+        let plain =
+            url.username().is_empty() && url.password().is_none() && url.query().is_none() && url.fragment().is_none();
         plain && url.has_host() && matches!(url.scheme(), "http" | "https")
     })
 }

@@ -89,9 +89,6 @@ impl<T: Tool> AnyTool for Typed<T> {
         Box::pin(async move {
             let typed = serde_json::from_value(arguments).map_err(|fault| ToolError::internal(fault).nothing_sent())?;
             let Success { result, writes } = tool.call(typed, &context).await?;
-            if effect != Effect::Atomic && !writes.is_empty() {
-                return Err(ToolError::internal(WRITES_OF_ANOTHER)); // nobody commits them, so it must not pass for done
-            }
             Ok(Success { result: in_json(result, effect)?, writes })
         })
     }
@@ -122,49 +119,5 @@ fn in_json<T: Serialize>(result: T, effect: Effect) -> Result<Value, ToolError> 
             Ok(json!({"done": true, "note": "It was done. Its result cannot be told."}))
         }
         (result, _) => result.map_err(|fault| ToolError::internal(fault).nothing_sent()),
-    }
-}
-
-const WRITES_OF_ANOTHER: &str = "only a tool with the effect Atomic may return writes";
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use aws_sdk_dynamodb::types::TransactWriteItem;
-
-    use super::*;
-    use crate::tool::{ToolErrorKind, Write};
-
-    /// Write.
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
-    struct Nothing {}
-
-    struct Writes(Effect);
-
-    impl Tool for Writes {
-        const NAME: &'static str = "writes";
-        type Args = Nothing;
-        type Output = ();
-
-        fn policy(&self) -> Policy<Nothing> {
-            Policy::new(self.0)
-        }
-
-        async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
-            Ok(Success::with_writes((), vec![Write::new(TransactWriteItem::builder().build())]))
-        }
-    }
-
-    async fn called(effect: Effect) -> Result<Success<Value>, ToolError> {
-        Typed::new(Writes(effect)).call(json!({}), CallContext::first(None, Duration::ZERO)).await
-    }
-
-    #[tokio::test]
-    async fn writes_that_nobody_would_commit_are_a_fault_and_no_success() {
-        assert_eq!(called(Effect::Atomic).await.expect("a success").writes.len(), 1);
-        for effect in [Effect::ReadOnly, Effect::Keyed, Effect::Once] {
-            assert_eq!(called(effect).await.expect_err("a fault").kind(), ToolErrorKind::Internal, "{effect:?}");
-        }
     }
 }

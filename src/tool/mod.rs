@@ -44,6 +44,7 @@
 
 mod any;
 mod aws;
+mod caller;
 mod context;
 mod definition;
 mod error;
@@ -57,7 +58,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::{
     any::{AnyTool, Plan},
-    context::{CallContext, Caller},
+    caller::Caller,
+    context::CallContext,
     definition::{Definition, Method, Route},
     error::{Phase, ToolError, ToolErrorKind},
     http::{HttpAnswer, HttpBackend},

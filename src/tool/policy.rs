@@ -34,7 +34,7 @@ impl Effect {
     }
 }
 
-/// Among whom a key makes two calls the same action.
+/// Among whom a key makes two calls the same action. Two tenants never share one, whatever the scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// The session or conversation where the door has one, else the caller's identity, else the whole deployment.

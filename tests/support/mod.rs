@@ -7,6 +7,7 @@
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
 //! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
 //! | [`TcpProxy`] | a load balancer that closes idle connections |
+//! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
 //! | [`World`] | all of them around the real program |
@@ -18,6 +19,7 @@ mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
 mod faulty_proxy;
+mod network;
 mod runtime_api;
 mod scripted;
 mod tcp_proxy;
@@ -30,6 +32,7 @@ pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
+pub use network::{Break, BreakingProxy, Network};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 pub use scripted::Scripted;
 pub use tcp_proxy::TcpProxy;

@@ -132,6 +132,10 @@ impl Answer {
         error
     }
 
+    pub const fn is_error(&self) -> bool {
+        self.is_error
+    }
+
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

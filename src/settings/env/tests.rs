@@ -68,12 +68,20 @@ fn a_table_is_a_name_or_an_arn() {
 }
 
 #[test]
-fn a_url_is_absolute_and_holds_no_password() {
+fn a_url_is_absolute_and_holds_neither_a_password_nor_a_query() {
     let read = |env: &mut Env| {
         env.url("U");
     };
     assert_eq!(fault_of("U", "http://127.0.0.1:9000/v1", read), None);
-    for bad in ["api.example.com", "/v1", "ftp://example.com", "http://", "localhost:80"] {
+    for bad in [
+        "api.example.com",
+        "/v1",
+        "ftp://example.com",
+        "http://",
+        "localhost:80",
+        "https://a.b/?key=c",
+        "https://a.b/#c",
+    ] {
         assert!(fault_of("U", bad, read).is_some(), "{bad:?} was taken");
     }
     let fault = fault_of("U", "https://me:hunter2@example.com", read).unwrap();
