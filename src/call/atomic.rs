@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::{
+    answer::{Answer, replay},
     attempt::Ended,
     deadline::USEFUL,
     explain,
     pipeline::Pipeline,
     recorded::{Next, note, settle_failure},
-    run::{Answer, Run, replay},
+    run::Run,
 };
 use crate::{
     idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Stored, decide},

@@ -2,8 +2,10 @@
 //!
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
 
+mod answer;
 mod atomic;
 mod attempt;
+mod budget;
 mod deadline;
 mod explain;
 mod permit;
@@ -28,6 +30,7 @@ use serde_json::{Map, Value};
 pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
+    retry::{MAX_ATTEMPTS, longest},
 };
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::{
+    answer::{Answer, replay},
     attempt::Ended,
     explain,
     pipeline::Pipeline,
-    run::{Answer, Run, new_owner, replay},
+    run::{Run, new_owner},
 };
 use crate::{
     idempotency::{
@@ -178,10 +179,10 @@ impl Pipeline {
 
     /// Waits a little and looks again. `None` if the record is gone.
     async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
-        if run.deadline.time_left() <= *pause {
+        if run.deadline.time_left() <= *pause || run.ending.has_begun() {
             return Err(in_progress());
         }
-        tokio::time::sleep(*pause).await;
+        run.pause(*pause).await;
         *pause = (*pause * 2).min(POLL.1);
         self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
     }

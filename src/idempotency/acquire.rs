@@ -50,7 +50,7 @@ impl Store {
             .customize()
             .interceptor(doubt.clone())
             .send();
-        match within(time, "PutItem", request).await? {
+        match within(time, "PutItem", request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) if state == State::AwaitingApproval => Ok(Acquired::Awaiting),
             Ok(_) => Ok(Acquired::Mine(Guard::new(self.clone(), key.clone(), claim.clone(), 1))),
             Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {
@@ -86,7 +86,8 @@ impl Store {
                 .update_expression(format!("{TAKE_OVER}, approved_until = :approved REMOVE arguments"))
                 .expression_attribute_values(":approved", n(until.as_secs_up())),
         };
-        match within(time, "UpdateItem", update.customize().interceptor(doubt.clone()).send()).await? {
+        let request = update.customize().interceptor(doubt.clone()).send();
+        match within(time, "UpdateItem", request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) => Ok(Acquired::Mine(guard)),
             Err(error) => match superseded(error).map_err(|error| error.given(&doubt))? {
                 // Our own take-over was applied, its answer lost, and the client asked again.

@@ -67,7 +67,7 @@ impl Store {
             .customize()
             .interceptor(doubt.clone())
             .send();
-        match within(time, OPERATION, request).await? {
+        match within(time, OPERATION, request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) => Ok(Commit::Done),
             Err(error) => match outcome_of(error) {
                 // It may be a conflict with our own first try, whose answer was lost.

@@ -31,6 +31,16 @@ const RESERVE_RANGE: RangeInclusive<u64> = 250..=10_000;
 const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
 
+/// How AWS clients retry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryMode {
+    /// With growing waits, and after a throttle more slowly for every request of this process.
+    #[default]
+    Adaptive,
+    /// With growing waits.
+    Standard,
+}
+
 /// What the function itself needs to know; tools have their own settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -44,6 +54,8 @@ pub struct Settings {
     pub reserve: Duration,
     /// `DEFAULT_BUDGET_MS`: the time for an invocation whose host gives no usable deadline. Default: 25 s.
     pub default_budget: Duration,
+    /// `RETRY_MODE`: how AWS clients retry, `adaptive` or `standard`. Default: adaptive.
+    pub retry_mode: RetryMode,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
     pub doors: Vec<&'static Door>,
 }
@@ -65,6 +77,7 @@ impl Settings {
             ),
             reserve: env.millis("RESERVE_MS", RESERVE, RESERVE_RANGE),
             default_budget: env.millis("DEFAULT_BUDGET_MS", DEFAULT_BUDGET, BUDGET_RANGE),
+            retry_mode: retry_mode(env),
             doors: doors(env),
         };
         log_filter(env); // in use since before the settings were read; here its faults count
@@ -85,6 +98,13 @@ fn service(env: &mut Env) -> String {
     env.optional("SERVICE_NAME", VALID, parse)
         .or_else(|| env.optional("AWS_LAMBDA_FUNCTION_NAME", VALID, parse))
         .unwrap_or_else(|| String::from("bedrock-action-group"))
+}
+
+fn retry_mode(env: &mut Env) -> RetryMode {
+    match env.one_of("RETRY_MODE", "adaptive", &["adaptive", "standard"]) {
+        "standard" => RetryMode::Standard,
+        _ => RetryMode::Adaptive,
+    }
 }
 
 /// What the metrics can have as a namespace, and as the value of a dimension.
@@ -163,6 +183,13 @@ mod tests {
         assert!(fault(&[("DEFAULT_BUDGET_MS", "0")]).contains("from 1000 to 900000"));
         let fault = fault(&[("RESERVE_MS", "2000"), ("DEFAULT_BUDGET_MS", "2000")]);
         assert!(fault.contains("must be greater than RESERVE_MS"), "{fault}");
+    }
+
+    #[test]
+    fn clients_retry_adaptively_unless_they_are_told_otherwise() {
+        assert_eq!(read(&[]).unwrap().retry_mode, RetryMode::Adaptive);
+        assert_eq!(read(&[("RETRY_MODE", "Standard")]).unwrap().retry_mode, RetryMode::Standard);
+        assert!(fault(&[("RETRY_MODE", "legacy")]).contains("one of adaptive, standard"));
     }
 
     #[test]
