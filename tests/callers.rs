@@ -28,6 +28,7 @@ use support::Database;
 struct Note {
     /// The thing to note.
     #[schemars(extend("examples" = ["A"]))]
+    #[allow(dead_code, reason = "only the policy looks at it")]
     thing: String,
 }
 
