@@ -115,7 +115,7 @@ async fn build() -> Result<Handler, StartError> {
     let engine = env.url("POLICY_URL");
     env.finish()?;
     let toolbox = Toolbox::builder().tool(Note).build()?;
-    let handler = app::assemble(&settings, toolbox, &aws::sdk_config().await, Box::new(stdout()))?;
+    let handler = app::assemble(&settings, toolbox, &aws::sdk_config(settings.retry_mode).await, Box::new(stdout()))?;
     Ok(handler.authorised_by(Engine::new(engine)?))
 }
 

@@ -33,7 +33,7 @@ pub async fn build() -> Result<Handler, StartError> {
     let settings = Settings::read(&mut env);
     let own = tools::Settings::read(&mut env);
     env.finish()?;
-    let sdk = aws::sdk_config().await;
+    let sdk = aws::sdk_config(settings.retry_mode).await;
     let toolbox = tools::toolbox(tools::Backends::new(&own, &sdk))?;
     assemble(&settings, toolbox, &sdk, Box::new(stdout()))
 }

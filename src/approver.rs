@@ -20,7 +20,7 @@ use crate::{
     handler::{FunctionError, Invocation},
     idempotency::{Store, Verdict},
     runtime::{Answer, Serve, StartError},
-    settings::Env,
+    settings::{Env, RetryMode},
 };
 
 /// Lists and decides what waits.
@@ -52,7 +52,7 @@ impl Approver {
         let mut env = Env::process();
         let table = env.table("IDEMPOTENCY_TABLE");
         env.finish()?;
-        let client = aws_sdk_dynamodb::Client::new(&aws::sdk_config().await);
+        let client = aws_sdk_dynamodb::Client::new(&aws::sdk_config(RetryMode::Standard).await);
         Ok(Self::new(Store::new(client, table, Clock::system())))
     }
 

@@ -8,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 /// A moment, in milliseconds since 1970. On the wire: `lease_until` in milliseconds, `expires_at` in seconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
 impl Timestamp {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     authorise::Authorise,
-    call::{Call, Deadline, Pipeline, Surroundings},
+    call::{Call, Deadline, Pipeline, Surroundings, longest},
     door::{self, Door, Event, Refusal, Request},
     outcome::{Failure, FailureKind},
     payload::{self, Payload},
@@ -108,6 +108,27 @@ impl Handler {
         let around = Surroundings { origin, deadline, limit: door.limit };
         let outcomes = join_all(request.calls.into_iter().map(|call| self.pipeline.run(call, &around))).await;
         Ok((request.encode)(outcomes))
+    }
+
+    /// Warns if `time`, all that an invocation has, is too short for a tool with all its attempts: its calls are then cut
+    /// short by the deadline, and not by its timeout.
+    pub fn check_time(&self, time: Duration) {
+        let Some(tool) = self.pipeline.toolbox().slowest() else { return };
+        let needed = longest(tool.timeout) + self.terms.reserve;
+        if time < needed {
+            tracing::warn!(
+                tool = tool.name,
+                time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+                needed_ms = u64::try_from(needed.as_millis()).unwrap_or(u64::MAX),
+                "The function's timeout is shorter than this tool's with all its attempts. Raise TimeoutSeconds, or lower \
+                 the tool's timeout."
+            );
+        }
+    }
+
+    /// The process is to end: calls on their way end by what is known of them.
+    pub fn end(&self) {
+        self.pipeline.end();
     }
 
     /// The door, and what it reads in the event.

@@ -22,6 +22,7 @@
 //! | [`telemetry`] | the metric line and the log line of every call |
 //! | [`aws`] | the configuration of every AWS client |
 //! | [`clock`] | the time of day, and a clock that tests can stop |
+//! | [`ending`] | the end of the process, told to those who wait |
 //! | [`handler`] | one invocation, from bytes to answer |
 //! | [`payload`] | bytes to JSON, within limits and unambiguous |
 //! | [`app`] | puts the parts together |
@@ -42,6 +43,7 @@ pub mod clock;
 #[cfg(feature = "dev")]
 pub mod dev;
 pub mod door;
+pub mod ending;
 pub mod handler;
 pub mod idempotency;
 pub mod outcome;

@@ -28,7 +28,7 @@ use support::Database;
 struct Note {
     /// The thing to note.
     #[schemars(extend("examples" = ["A"]))]
-    #[allow(dead_code, reason = "only the policy looks at it")]
+    #[allow(dead_code, reason = "only its schema counts here")]
     thing: String,
 }
 

@@ -105,11 +105,16 @@ impl World {
 
     /// One call, by a clock that is so much ahead. It always ends before the host's deadline.
     async fn attempt(&self, way: Way, ahead: Duration) -> Outcome {
+        self.attempt_with(way, ahead, Duration::from_millis(1)).await
+    }
+
+    /// The same with a client that waits so long between its attempts.
+    async fn attempt_with(&self, way: Way, ahead: Duration, backoff: Duration) -> Outcome {
         let tool = Acts { effect: self.effect, done: Arc::clone(&self.done), way };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
         let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
         let clock = Clock::following_tokio(Clock::system().now().plus(ahead));
-        let store = Store::new(retrying_client(&self.proxy.endpoint()), Database::RECORDS, clock);
+        let store = Store::new(retrying_client(&self.proxy.endpoint(), backoff), Database::RECORDS, clock);
         let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
         let call = Call { tool: "acts".into(), arguments: Arguments::from_json(json!({})), ..Call::default() };
         let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(1));
@@ -126,9 +131,9 @@ impl World {
     }
 }
 
-/// A client that retries as the function's does, without its waits.
-fn retrying_client(endpoint: &str) -> Client {
-    let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(Duration::from_millis(1));
+/// A client that retries as the function's does, with waits of its own.
+fn retrying_client(endpoint: &str, backoff: Duration) -> Client {
+    let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(backoff);
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .endpoint_url(endpoint)
@@ -177,6 +182,20 @@ async fn a_commit_that_was_surely_refused_changed_nothing_and_leaves_the_key_fre
     assert_eq!((kind, changed), (FailureKind::Transient, Changed::Nothing));
     assert_eq!(world.effects().await, 0);
     assert_eq!(world.call().await, success(false));
+}
+
+/// Adaptive mode can wait for tens of seconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_waits_until_the_time_is_up_has_written_nothing() {
+    for (effect, operation) in
+        [(Effect::Atomic, "TransactWriteItems"), (Effect::Keyed, "PutItem"), (Effect::Once, "PutItem")]
+    {
+        let world = World::of(effect).await;
+        world.proxy.misbehave(operation, [THROTTLED]);
+        let (kind, changed, _) = told(&world.attempt_with(Way::Done, Duration::ZERO, Duration::from_hours(1)).await);
+        assert_eq!((kind, changed), (FailureKind::Transient, Changed::Nothing), "{effect:?}");
+        assert_eq!(world.effects().await, 0);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

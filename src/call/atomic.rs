@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::{
+    answer::{Answer, replay},
     attempt::Ended,
     deadline::USEFUL,
     explain,
     pipeline::Pipeline,
     recorded::{Next, note, settle_failure},
-    run::{Answer, Run, replay},
+    run::Run,
 };
 use crate::{
     idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Stored, decide},
@@ -19,7 +20,7 @@ use crate::{
 impl Pipeline {
     /// Runs the tool and commits what it returns, until it is committed or must not be tried again.
     pub(super) async fn commit_atomically(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
-        let claim = run.claim(self.store.now());
+        let mut claim = run.claim(self.store.now());
         // Only an approved call holds a record before it commits.
         let mut guard = None;
         if run.needs_approval {
@@ -51,7 +52,7 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, key, &claim, guard.take(), &ended).await? {
+                match self.ask(run, key, &mut claim, guard.take(), &ended).await? {
                     Ok(approved) => guard = Some(approved),
                     Err(answer) => return Ok(answer),
                 }

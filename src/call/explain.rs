@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::attempt::Ended;
 use crate::{
+    idempotency::State,
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Phase, ToolError, ToolErrorKind},
 };
@@ -19,9 +20,23 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
     }
 }
 
-/// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.
-pub fn failure(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
-    if maybe_done { unknown(tool, &why(ended, reference).1) } else { known(tool, ended, reference) }
+/// Whether the holder of a record in this state, from whom it is taken over, may have had its effect.
+///
+/// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
+/// nothing was done.
+pub fn may_be_done_before(state: State, effect: Effect) -> bool {
+    state == State::Started && effect == Effect::Keyed
+}
+
+/// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `denied` says that the budget
+/// did not allow another one; `reference` is in the log.
+pub fn failure(tool: &Definition, ended: &Ended, maybe_done: bool, denied: bool, reference: &str) -> Failure {
+    let (mut kind, mut text) = why(ended, reference);
+    if denied {
+        text += " It was not tried again, because too many calls are failing now.";
+        kind = FailureKind::Transient;
+    }
+    if maybe_done { unknown(tool, &text) } else { known(tool, ended, kind, text) }
 }
 
 /// A failure of this tool that changed nothing.
@@ -43,8 +58,7 @@ pub fn for_this_call(failure: Failure) -> Failure {
     }
 }
 
-fn known(tool: &Definition, ended: &Ended, reference: &str) -> Failure {
-    let (kind, text) = why(ended, reference);
+fn known(tool: &Definition, ended: &Ended, kind: FailureKind, text: String) -> Failure {
     let hint = match kind {
         FailureKind::Transient => later(ended),
         FailureKind::Timeout => String::from(" Try again later, or ask for less."),
@@ -75,6 +89,7 @@ fn why(ended: &Ended, reference: &str) -> (FailureKind, String) {
         Ended::Failed(error) => (kind_of(error), text_of(error, reference)),
         Ended::TimedOut => (FailureKind::Timeout, String::from("The tool did not answer in the time it had.")),
         Ended::NoTime => (FailureKind::Timeout, String::from("There was not enough time left for an attempt.")),
+        Ended::Stopped => (FailureKind::Transient, String::from("The function was stopped before the tool answered.")),
         Ended::Panicked => (FailureKind::Internal, internal(reference)),
         Ended::Conflict => {
             (FailureKind::Transient, String::from("Another change to the same data was being made at the same moment."))
@@ -131,10 +146,10 @@ mod tests {
     const EFFECTS: [Effect; 4] = [Effect::ReadOnly, Effect::Keyed, Effect::Atomic, Effect::Once];
 
     fn told(effect: Effect, ended: &Ended) -> Failure {
-        failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), REFERENCE)
+        failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), false, REFERENCE)
     }
 
-    fn every_end() -> [Ended; 13] {
+    fn every_end() -> [Ended; 14] {
         [
             Ended::Failed(ToolError::invalid_input("A.")),
             Ended::Failed(ToolError::not_found("A.")),
@@ -145,6 +160,7 @@ mod tests {
             Ended::Failed(ToolError::internal("SECRET")),
             Ended::TimedOut,
             Ended::NoTime,
+            Ended::Stopped,
             Ended::Panicked,
             Ended::Conflict,
             Ended::CommitLost,
@@ -159,7 +175,7 @@ mod tests {
         assert_eq!(open(Effect::ReadOnly), [""; 0]);
         assert_eq!(open(Effect::Atomic), ["commit_lost"]);
         for effect in [Effect::Keyed, Effect::Once] {
-            assert_eq!(open(effect), ["failed", "failed", "timed_out", "panicked", "commit_lost"]);
+            assert_eq!(open(effect), ["failed", "failed", "timed_out", "stopped", "panicked", "commit_lost"]);
         }
     }
 
@@ -201,6 +217,18 @@ mod tests {
                  Nothing was changed."
             );
         }
+    }
+
+    #[test]
+    fn a_call_that_the_budget_denies_a_retry_says_so_and_may_be_asked_again() {
+        let tool = Definition::sample("tool", Effect::ReadOnly);
+        let failure = failure(&tool, &Ended::TimedOut, false, true, REFERENCE);
+        assert_eq!((failure.kind(), failure.retryable()), (FailureKind::Transient, true));
+        assert_eq!(
+            failure.message(),
+            "The tool did not answer in the time it had. It was not tried again, because too many calls are failing now. \
+             Try again later. Nothing was changed."
+        );
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //!
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
 
+mod answer;
 mod atomic;
 mod attempt;
+mod budget;
 mod deadline;
 mod explain;
 mod permit;
@@ -12,11 +14,23 @@ mod recorded;
 mod retry;
 mod run;
 
+/// The pure decisions of a call: what the model checker runs.
+#[doc(hidden)]
+pub mod decisions {
+    pub use super::{
+        attempt::Ended,
+        explain::{failure, may_be_done, may_be_done_before},
+        recorded::{Settling, settling},
+        retry::decide as retry,
+    };
+}
+
 use serde_json::{Map, Value};
 
 pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
+    retry::{MAX_ATTEMPTS, longest},
 };
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};

@@ -8,16 +8,19 @@ use tokio::time::Instant;
 
 use super::{
     Arguments, Call,
+    answer::{Answer, fit},
+    budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
     permit::permit,
-    run::{Answer, Run},
+    run::Run,
 };
 use crate::{
     arguments::Fault,
     authorise::{Authorise, allow_all},
+    ending::Ending,
     idempotency::{Key, Store},
-    outcome::{Failure, FailureKind, Outcome, left_out, too_large},
+    outcome::{Failure, FailureKind, Outcome},
     telemetry::{Origin, Report, Telemetry},
     tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
@@ -29,6 +32,8 @@ pub struct Pipeline {
     policy: Arc<dyn Authorise>,
     pub(super) store: Store,
     telemetry: Arc<Telemetry>,
+    retries: Retries,
+    ending: Ending,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -51,13 +56,19 @@ pub struct Surroundings {
 impl Pipeline {
     /// A pipeline over these tools and this table.
     pub fn new(toolbox: Arc<Toolbox>, store: Store, telemetry: Arc<Telemetry>) -> Self {
-        Self { toolbox, policy: Arc::new(allow_all), store, telemetry }
+        let policy = Arc::new(allow_all);
+        Self { toolbox, policy, store, telemetry, retries: Retries::new(), ending: Ending::new() }
     }
 
     /// The same, with a policy that is asked about each call.
     #[must_use]
     pub fn authorised_by(self, policy: Arc<dyn Authorise>) -> Self {
         Self { policy, ..self }
+    }
+
+    /// Ends all attempts and waits at once, because the process is to end. Their records are settled by what is known.
+    pub fn end(&self) {
+        self.ending.begin();
     }
 
     /// The tools.
@@ -93,8 +104,20 @@ impl Pipeline {
         budget(entry.definition(), &around.deadline)?;
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
         let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
-        let mut run =
-            Run { entry, arguments, key, call, deadline, report, needs_approval, approved: false, maybe_done: false };
+        let (retries, ending) = (&self.retries, &self.ending);
+        let mut run = Run {
+            entry,
+            arguments,
+            key,
+            call,
+            deadline,
+            report,
+            retries,
+            ending,
+            needs_approval,
+            approved: false,
+            maybe_done: false,
+        };
         let answer = match (key, entry.definition().effect) {
             (None, _) => self.read(&mut run).await,
             (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
@@ -204,37 +227,6 @@ fn scope(scope: Scope, call: &Call) -> String {
         Some(tenant) => format!("tenant:{}:{tenant}:{among}", tenant.len()),
         None => among,
     }
-}
-
-/// Keeps a result within what the door can answer with. A read says how to ask for less; of an effect the model must
-/// learn that it happened, whatever its size.
-fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failure> {
-    let size = json_size(&answer.result);
-    if size <= limit {
-        return Ok(answer);
-    }
-    if tool.effect != Effect::ReadOnly {
-        return Ok(Answer { result: left_out(size), ..answer });
-    }
-    Err(too_large(size, limit, tool.wording.nothing.clone()))
-}
-
-/// The bytes of a value's JSON, without making it.
-fn json_size(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // A JSON value can always be written, and counting cannot fail.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }
 
 /// A text from outside, cut to what a log line or a sentence can bear.

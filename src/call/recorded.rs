@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::{
+    answer::{Answer, replay},
     attempt::Ended,
     explain,
     pipeline::Pipeline,
-    run::{Answer, Run, replay},
+    run::{Run, new_owner},
 };
 use crate::{
     idempotency::{
@@ -34,7 +35,7 @@ pub(super) enum Next {
 impl Pipeline {
     /// Acquires the key, runs the tool, and settles the record.
     pub(super) async fn run_recorded(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
-        let claim = run.claim(self.store.now());
+        let mut claim = run.claim(self.store.now());
         let mut guard = match self.enter(run, key, &claim).await? {
             Ok(guard) => guard,
             Err(answer) => return Ok(answer),
@@ -45,7 +46,7 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, key, &claim, Some(guard), &ended).await? {
+                match self.ask(run, key, &mut claim, Some(guard), &ended).await? {
                     Ok(approved) => guard = approved,
                     Err(answer) => return Ok(answer),
                 }
@@ -60,17 +61,27 @@ impl Pipeline {
         &self,
         run: &mut Run<'_>,
         key: &Key,
-        claim: &Claim,
+        claim: &mut Claim,
         guard: Option<Guard>,
         ended: &Ended,
     ) -> Result<Result<Guard, Answer>, Failure> {
         let waiting = approval_required(run.tool(), ended.text());
         if let Some(guard) = guard {
-            let _ = settle_failure(run, guard, waiting.clone()).await; // the record is looked at again at once
+            match guard.release(run.deadline.time_to_settle()).await {
+                // The record begins anew, so its owner does: no late copy of this release can touch it.
+                Ok(Settled::AsWritten) => claim.owner = new_owner(),
+                Ok(Settled::Superseded(record)) => {
+                    run.report.superseded = true;
+                    if let Some(stored) = record.and_then(|record| record.result) {
+                        return Ok(Err(replay(stored)));
+                    }
+                }
+                Err(error) => note(run, &error), // it is still ours, and will be met as such
+            }
         }
         run.needs_approval = true;
-        let claim = Claim { for_approval: Some(run.arguments.to_string()), ..claim.clone() };
-        self.enter(run, key, &claim).await.map_err(|failure| match failure.kind() {
+        claim.for_approval = Some(run.arguments.to_string());
+        self.enter(run, key, claim).await.map_err(|failure| match failure.kind() {
             FailureKind::ApprovalRequired => waiting,
             _ => failure,
         })
@@ -123,8 +134,10 @@ impl Pipeline {
             Decision::InProgress(_) => Ok(Next::Wait),
             Decision::TakeOver | Decision::UseApproval => self.take_over(run, key, claim, &record).await,
             Decision::MarkUnknown => {
-                if let Err(error) = self.store.settle_unknown(key, &record, time).await {
-                    note(run, &error);
+                match self.store.settle_unknown(key, &record, time).await {
+                    Ok(Settled::AsWritten) => {}
+                    Ok(Settled::Superseded(_)) => return Ok(Next::Wait), // somebody knows more by now
+                    Err(error) => note(run, &error),
                 }
                 self.reconcile(run, key, claim, Record { state: State::Unknown, ..record }).await
             }
@@ -138,11 +151,14 @@ impl Pipeline {
     async fn take_over(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: &Record) -> Result<Next, Failure> {
         match self.store.take_over(key, claim, record, run.deadline.time_left()).await {
             Ok(Acquired::Mine(guard)) => {
-                run.maybe_done |= record.state == State::Started; // the execution that is gone may have got that far
+                run.maybe_done |= explain::may_be_done_before(record.state, claim.effect);
                 Ok(Next::Go(guard))
             }
-            Ok(Acquired::Held(_) | Acquired::Awaiting) => Ok(Next::Wait),
-            Err(error) => Err(unavailable(run, &error)),
+            // Somebody else was faster, or its holder has released it: look again.
+            Ok(Acquired::Held(_) | Acquired::Awaiting) | Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => {
+                Ok(Next::Wait)
+            }
+            Err(error) => Err(self.give_up_taking_over(run, key, claim, record, &error).await),
         }
     }
 
@@ -163,10 +179,10 @@ impl Pipeline {
 
     /// Waits a little and looks again. `None` if the record is gone.
     async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
-        if run.deadline.time_left() <= *pause {
+        if run.deadline.time_left() <= *pause || run.ending.has_begun() {
             return Err(in_progress());
         }
-        tokio::time::sleep(*pause).await;
+        run.pause(*pause).await;
         *pause = (*pause * 2).min(POLL.1);
         self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
     }
@@ -177,6 +193,29 @@ impl Pipeline {
         if error.kind == StoreErrorKind::NoAnswer {
             let ours = Guard::first(&self.store, key, claim);
             if let Err(error) = ours.release(run.deadline.time_to_settle()).await {
+                note(run, &error);
+            }
+        }
+        unavailable(run, error)
+    }
+
+    /// The table did not answer. If the record has become ours, the next call gets it as it was.
+    async fn give_up_taking_over(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+        old: &Record,
+        error: &StoreError,
+    ) -> Failure {
+        if error.kind == StoreErrorKind::NoAnswer {
+            let (ours, time) = (Guard::next(&self.store, key, claim, old), run.deadline.time_to_settle());
+            let settled = match old.state {
+                State::Approved => ours.release(time).await,
+                State::Unknown => ours.mark_unknown(time).await,
+                _ => ours.relinquish(time).await,
+            };
+            if let Err(error) = settled {
                 note(run, &error);
             }
         }
@@ -204,14 +243,34 @@ impl Pipeline {
     }
 }
 
-/// Leaves the record of a failed call so that the next equal call does the right thing. Where another execution has
-/// taken it over, what that one did is the answer.
+/// How the record of a failed call is left, so that the next equal call does the right thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Settling {
+    /// Nothing happened: the key is free again, or approved as before.
+    Release,
+    /// It may have happened, and must not be repeated.
+    MarkUnknown,
+    /// It may have happened, and may be repeated.
+    Relinquish,
+}
+
+/// Decides by what may have happened, and by whether it may happen again.
+pub fn settling(changed: Changed, effect: Effect) -> Settling {
+    match (changed, effect) {
+        (Changed::Nothing, _) => Settling::Release,
+        (_, Effect::Once) => Settling::MarkUnknown,
+        _ => Settling::Relinquish,
+    }
+}
+
+/// Leaves the record of a failed call accordingly. Where another execution has taken it over, what that one did is the
+/// answer.
 pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Result<Answer, Failure> {
     let time = run.deadline.time_to_settle();
-    let settled = match (failure.changed(), run.tool().effect) {
-        (Changed::Nothing, _) => guard.release(time).await,
-        (_, Effect::Once) => guard.mark_unknown(time).await,
-        _ => guard.relinquish(time).await,
+    let settled = match settling(failure.changed(), run.tool().effect) {
+        Settling::Release => guard.release(time).await,
+        Settling::MarkUnknown => guard.mark_unknown(time).await,
+        Settling::Relinquish => guard.relinquish(time).await,
     };
     match settled {
         Ok(Settled::AsWritten) => Err(failure),

@@ -1,25 +1,27 @@
-//! One call on its way, after validation: its attempts, and what is known of them so far.
+//! One call on its way, after validation: its attempts, and the waits between them.
 
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
     Call,
     attempt::{self, Ended},
+    budget::Retries,
     deadline::{Deadline, USEFUL},
     explain, retry,
 };
 use crate::{
     clock::Timestamp,
-    idempotency::{Claim, Key, Stored},
-    outcome::{Failure, left_out},
+    ending::Ending,
+    idempotency::{Claim, Key},
+    outcome::Failure,
     telemetry::Report,
     tool::{CallContext, Definition, Effect, Entry, Reconciled, Success, ToolError, ToolErrorKind},
 };
 
-/// One call on its way: what the steps after validation share.
+/// What the steps after validation share.
 pub(super) struct Run<'a> {
     pub entry: &'a Entry,
     pub arguments: Value,
@@ -27,18 +29,14 @@ pub(super) struct Run<'a> {
     pub call: &'a Call,
     pub deadline: Deadline,
     pub report: &'a mut Report,
+    pub retries: &'a Retries,
+    pub ending: &'a Ending,
     /// Whether a person has to approve it.
     pub needs_approval: bool,
     /// Whether a person has.
     pub approved: bool,
     /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
     pub maybe_done: bool,
-}
-
-/// A result, and whether it is an earlier call's.
-pub(super) struct Answer {
-    pub result: Value,
-    pub replayed: bool,
 }
 
 impl Run<'_> {
@@ -49,7 +47,7 @@ impl Run<'_> {
     /// This execution's claim on its key.
     pub(super) fn claim(&self, now: Timestamp) -> Claim {
         Claim {
-            owner: format!("{:032x}", rand::random::<u128>()),
+            owner: new_owner(),
             effect: self.tool().effect,
             lease_until: now.plus(self.deadline.headroom()),
             expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
@@ -60,12 +58,16 @@ impl Run<'_> {
     /// Runs the tool once, within the policy's timeout and the time left.
     pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
         let time = self.tool().timeout.min(self.deadline.time_left());
-        if time < USEFUL / 2 {
+        if time < USEFUL / 2 || self.ending.has_begun() {
             return Err(Ended::NoTime);
         }
         self.report.attempts += 1;
-        let ended = attempt::run(self.entry.tool().call(self.arguments.clone(), self.context(time)), time).await;
+        let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
+        let ended = attempt::run(code, time, self.ending).await;
         let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
+        if has_answered(&ended) {
+            self.retries.earn(self.conversation());
+        }
         let end = ended.as_ref().err().map_or("success", Ended::name);
         tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
         ended
@@ -75,7 +77,7 @@ impl Run<'_> {
     pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
         let time = self.tool().timeout.min(self.deadline.time_left());
         let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
-        attempt::run(code, time).await.unwrap_or_else(|ended| {
+        attempt::run(code, time, self.ending).await.unwrap_or_else(|ended| {
             self.note(&ended);
             Reconciled::Unknown
         })
@@ -102,13 +104,26 @@ impl Run<'_> {
         self.note(ended);
         self.maybe_done |= explain::may_be_done(ended, self.tool().effect);
         let time_left = self.deadline.time_left();
-        match retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random()) {
-            Some(wait) => {
-                tokio::time::sleep(wait).await;
+        let wait = retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random());
+        match wait {
+            Some(wait) if self.retries.pay(self.conversation()) => {
+                self.pause(wait).await;
                 Ok(())
             }
-            None => Err(explain::failure(self.tool(), ended, self.maybe_done, &self.report.reference)),
+            _ => {
+                self.report.retry_denied = wait.is_some();
+                Err(explain::failure(self.tool(), ended, self.maybe_done, wait.is_some(), &self.report.reference))
+            }
         }
+    }
+
+    /// Waits, but not beyond the end of the process.
+    pub(super) async fn pause(&self, time: Duration) {
+        let _ = timeout(time, self.ending.begun()).await;
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.call.caller.conversation()
     }
 
     /// Leaves the cause in the log: its type always, its text at DEBUG only.
@@ -128,13 +143,18 @@ impl Run<'_> {
     }
 }
 
-/// The stored result as an answer.
-pub(super) fn replay(stored: Stored) -> Answer {
-    let result = match stored {
-        Stored::Json(json) => serde_json::from_str(&json).unwrap_or(Value::String(json)),
-        Stored::Omitted(size) => left_out(size),
-    };
-    Answer { result, replayed: true }
+/// Whether the attempt shows that the backend is well: it did what it was asked for, or refused it with a reason.
+fn has_answered(ended: &Result<Success<Value>, Ended>) -> bool {
+    match ended {
+        Ok(_) => true,
+        Err(Ended::Failed(error)) => !matches!(error.kind(), ToolErrorKind::Transient | ToolErrorKind::Internal),
+        Err(_) => false,
+    }
+}
+
+/// The random id of one execution that holds a record.
+pub(super) fn new_owner() -> String {
+    format!("{:032x}", rand::random::<u128>())
 }
 
 /// Refuses writes that nobody would commit: a success would be a lie.

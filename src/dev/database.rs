@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use tokio::{net::TcpListener, sync::oneshot};
 
 use super::{Trouble, seed};
-use crate::aws;
+use crate::{aws, settings::RetryMode};
 
 /// The credentials that the embedded DynamoDB takes; any would do.
 pub const ACCESS_KEY: &str = "test";
@@ -81,8 +81,9 @@ pub fn sdk_config(endpoint: &str, http_client: SharedHttpClient) -> SdkConfig {
         .region(Region::from_static(REGION))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .endpoint_url(endpoint)
-        .retry_config(aws::retries())
+        .retry_config(aws::retries(RetryMode::default()))
         .timeout_config(aws::timeouts())
+        .stalled_stream_protection(aws::stalled_streams())
         .http_client(http_client)
         .build()
 }

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::{
 use super::{
     decide::Claim,
     doubt::Doubt,
-    guard::Guard,
+    guard::{Guard, Settled},
     key::Key,
     record::{Record, State, n, s},
     request::{StoreError, StoreErrorKind, held, superseded, within},
@@ -50,7 +50,7 @@ impl Store {
             .customize()
             .interceptor(doubt.clone())
             .send();
-        match within(time, "PutItem", request).await? {
+        match within(time, "PutItem", request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) if state == State::AwaitingApproval => Ok(Acquired::Awaiting),
             Ok(_) => Ok(Acquired::Mine(Guard::new(self.clone(), key.clone(), claim.clone(), 1))),
             Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {
@@ -72,40 +72,45 @@ impl Store {
         old: &Record,
         time: Duration,
     ) -> Result<Acquired, StoreError> {
-        let attempt = old.attempt + 1;
-        let approved = if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until };
+        let (guard, doubt) = (Guard::next(self, key, claim, old), Doubt::default());
         let update = self
             .fenced(key, &old.owner, old.attempt, &[old.state])
             .expression_attribute_values(":started", s(State::Started.name()))
             .expression_attribute_values(":new_owner", s(&claim.owner))
-            .expression_attribute_values(":new_attempt", n(attempt))
+            .expression_attribute_values(":new_attempt", n(old.attempt + 1))
             .expression_attribute_values(":lease", n(claim.lease_until.as_millis()))
             .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()));
-        let update = match approved {
+        let update = match guard.approval() {
             None => update.update_expression(TAKE_OVER),
             Some(until) => update
                 .update_expression(format!("{TAKE_OVER}, approved_until = :approved REMOVE arguments"))
                 .expression_attribute_values(":approved", n(until.as_secs_up())),
         };
-        match within(time, "UpdateItem", update.send()).await? {
-            Ok(_) => {
-                let guard = Guard::new(self.clone(), key.clone(), claim.clone(), attempt);
-                Ok(Acquired::Mine(guard.approved_until(approved)))
-            }
-            Err(error) => superseded(error).map(Acquired::Held),
+        let request = update.customize().interceptor(doubt.clone()).send();
+        match within(time, "UpdateItem", request).await.map_err(|error| error.given_up(&doubt))? {
+            Ok(_) => Ok(Acquired::Mine(guard)),
+            Err(error) => match superseded(error).map_err(|error| error.given(&doubt))? {
+                // Our own take-over was applied, its answer lost, and the client asked again.
+                record if guard.holds(&record) => Ok(Acquired::Mine(guard)),
+                record => Ok(Acquired::Held(record)),
+            },
         }
     }
 
     /// Records that nobody knows how an execution ended that is gone.
-    pub async fn settle_unknown(&self, key: &Key, old: &Record, time: Duration) -> Result<(), StoreError> {
+    pub async fn settle_unknown(&self, key: &Key, old: &Record, time: Duration) -> Result<Settled, StoreError> {
         let request = self
             .fenced(key, &old.owner, old.attempt, &[State::Started])
             .update_expression("SET #state = :unknown")
             .expression_attribute_values(":unknown", s(State::Unknown.name()))
             .send();
         match within(time, "UpdateItem", request).await? {
-            Ok(_) => Ok(()),
-            Err(error) => superseded(error).map(|_| ()),
+            Ok(_) => Ok(Settled::AsWritten),
+            Err(error) => match superseded(error)? {
+                // Ours, whose answer was lost, or another's: the same.
+                record if record.owner == old.owner && record.state == State::Unknown => Ok(Settled::AsWritten),
+                record => Ok(Settled::Superseded(Some(record))),
+            },
         }
     }
 }

@@ -8,6 +8,8 @@
 //! | --- | --- |
 //! | DynamoDB refused it (4xx), or the connection was refused | surely not |
 //! | a 5xx, a broken connection, an answer that cannot be read | perhaps |
+//! | the time was up while it was on its way | perhaps |
+//! | the time was up between two attempts, in the client's wait | as the attempts before say |
 
 use std::sync::{
     Arc,
@@ -15,7 +17,10 @@ use std::sync::{
 };
 
 use aws_sdk_dynamodb::{
-    config::{ConfigBag, Intercept, RuntimeComponents, interceptors::FinalizerInterceptorContextRef},
+    config::{
+        ConfigBag, Intercept, RuntimeComponents,
+        interceptors::{BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef},
+    },
     error::BoxError,
 };
 use aws_smithy_runtime_api::client::{
@@ -27,12 +32,20 @@ use crate::tool::connection_was_refused;
 
 /// Watches the attempts of one request. Hand a clone to the request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Doubt(Arc<AtomicBool>);
+pub(super) struct Doubt(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Some attempt that ended may have been applied.
+    remains: AtomicBool,
+    /// An attempt has begun and not ended.
+    on_its_way: AtomicBool,
+}
 
 impl Doubt {
-    /// Whether some attempt that ended may have been applied.
+    /// Whether some attempt may have been applied: one that ended, or one that was given up on its way.
     pub(super) fn remains(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.remains.load(Ordering::SeqCst) || self.0.on_its_way.load(Ordering::SeqCst)
     }
 }
 
@@ -40,6 +53,16 @@ impl Doubt {
 impl Intercept for Doubt {
     fn name(&self) -> &'static str {
         "Doubt"
+    }
+
+    fn read_before_attempt(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.0.on_its_way.store(true, Ordering::SeqCst);
+        Ok(())
     }
 
     fn read_after_attempt(
@@ -53,8 +76,9 @@ impl Intercept for Doubt {
             && !refused
             && !was_never_sent(error)
         {
-            self.0.store(true, Ordering::SeqCst);
+            self.0.remains.store(true, Ordering::SeqCst);
         }
+        self.0.on_its_way.store(false, Ordering::SeqCst);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use super::{
     key::Key,
     record::{Record, State, Stored, n, result_attribute, s},
     request::{StoreError, StoreErrorKind, held, superseded, within},
-    store::{Fence, Store},
+    store::{Fence, Store, is_fenced_in},
 };
 use crate::clock::Timestamp;
 
@@ -48,13 +48,28 @@ impl Guard {
         Self::new(store.clone(), key.clone(), claim.clone(), 1)
     }
 
-    pub(super) fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
+    /// The guard of a take-over of this record, also of one whose answer never came.
+    pub fn next(store: &Store, key: &Key, claim: &Claim, old: &Record) -> Self {
+        let approved = if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until };
+        Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved_until(approved)
+    }
+
+    fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
         Self { approved_until, ..self }
     }
 
     /// Whether a person has approved this call.
     pub const fn is_approved(&self) -> bool {
         self.approved_until.is_some()
+    }
+
+    /// Whether this record, as it stands, is the one to settle.
+    pub(super) fn holds(&self, record: &Record) -> bool {
+        is_fenced_in(Some(record), &self.claim.owner, self.attempt, &[State::Started])
+    }
+
+    pub(super) const fn approval(&self) -> Option<Timestamp> {
+        self.approved_until
     }
 
     /// Goes on with a record of our own whose put was answered late.

@@ -77,7 +77,7 @@ fn holds_null(value: &Value) -> bool {
 }
 
 /// Canonical JSON by RFC 8785: sorted keys, one form of each number, so that 1, 1.0 and 1e0 agree. Integers beyond 2^53,
-/// which RFC 8785 would round, keep their digits.
+/// which RFC 8785 would round, keep their digits, in a text of a form that no other text has.
 fn canonical(value: &Value) -> Vec<u8> {
     let kept = keep_large_integers(value.clone());
     // Fails only on a number that is not finite, which a JSON value cannot hold, or on a writer that fails.
@@ -91,6 +91,9 @@ fn keep_large_integers(value: Value) -> Value {
             (None, Some(small)) if small.unsigned_abs() > EXACT => Value::String(format!("integer:{small}")),
             _ => Value::Number(number),
         },
+        Value::String(text) if text.starts_with("integer:") || text.starts_with("text:") => {
+            Value::String(format!("text:{text}"))
+        }
         Value::Array(items) => items.into_iter().map(keep_large_integers).collect(),
         Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, keep_large_integers(field))).collect(),
         other => other,

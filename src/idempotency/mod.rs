@@ -39,6 +39,15 @@ mod request;
 mod store;
 mod transaction;
 
+/// The conditions of the requests, as predicates on a record: what the model checker runs in the place of DynamoDB.
+#[doc(hidden)]
+pub mod conditions {
+    pub use super::{
+        store::{is_fenced_in, is_free},
+        transaction::may_commit,
+    };
+}
+
 pub use self::{
     acquire::Acquired,
     approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},

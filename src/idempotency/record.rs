@@ -13,7 +13,7 @@ pub(super) type Item = HashMap<String, AttributeValue>;
 pub(super) const RESULT_LIMIT: usize = 350_000;
 
 /// Where a key's action stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// Somebody is at it, or was when it died.
     Started,
@@ -51,7 +51,7 @@ impl State {
 }
 
 /// What a completed record keeps of the result.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Stored {
     /// The whole result, as JSON text.
     Json(String),
@@ -67,7 +67,7 @@ impl Stored {
 }
 
 /// A record, as read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// Where the action stands.
     pub state: State,

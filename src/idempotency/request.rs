@@ -62,6 +62,12 @@ impl StoreError {
     pub(super) fn given(self, doubt: &Doubt) -> Self {
         if doubt.remains() { Self { kind: StoreErrorKind::NoAnswer, ..self } } else { self }
     }
+
+    /// What they say when the time was up. The client may have been waiting between two attempts, all of them refused.
+    pub(super) fn given_up(self, doubt: &Doubt) -> Self {
+        let kind = if doubt.remains() { StoreErrorKind::NoAnswer } else { StoreErrorKind::Refused };
+        Self { kind, ..self }
+    }
 }
 
 /// A refusal: whether waiting helps.

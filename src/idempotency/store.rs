@@ -19,6 +19,11 @@ use crate::clock::{Clock, Timestamp};
 /// The condition that there is no record, or none that counts any more.
 pub(super) const FREE: &str = "attribute_not_exists(pk) OR expires_at <= :now";
 
+/// What [`FREE`] says of a record.
+pub fn is_free(record: Option<&Record>, now: Timestamp) -> bool {
+    record.is_none_or(|record| record.expires_at <= Timestamp::from_secs(now.as_millis() / 1000))
+}
+
 /// The table of records.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -77,6 +82,11 @@ impl Fence {
         let names = states.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         Self { condition: format!("#owner = :owner AND attempt = :attempt AND #state IN ({names})"), states }
     }
+}
+
+/// What the condition of a [`Fence`] says of a record.
+pub fn is_fenced_in(record: Option<&Record>, owner: &str, attempt: u32, states: &[State]) -> bool {
+    record.is_some_and(|record| record.owner == owner && record.attempt == attempt && states.contains(&record.state))
 }
 
 /// A record as it is first written.

@@ -16,8 +16,9 @@ use super::{
     key::{Key, hex},
     record::{Item, Record, State, Stored, n, result_attribute, s},
     request::{StoreError, StoreErrorKind, held, within},
-    store::{FREE, Store, new_item},
+    store::{FREE, Store, is_free, new_item},
 };
+use crate::clock::Timestamp;
 
 /// How a transaction ended.
 #[derive(Debug)]
@@ -33,6 +34,13 @@ pub enum Commit {
 }
 
 const OPERATION: &str = "TransactWriteItems";
+
+const OURS: &str = "(#owner = :owner AND #state = :started)";
+
+/// What the condition of a commit says of a record: [`FREE`], or [`OURS`].
+pub fn may_commit(record: Option<&Record>, owner: &str, now: Timestamp) -> bool {
+    is_free(record, now) || record.is_some_and(|record| record.owner == owner && record.state == State::Started)
+}
 
 impl Store {
     /// Commits an atomic effect. `attempt` counts the tries of this execution.
@@ -59,9 +67,13 @@ impl Store {
             .customize()
             .interceptor(doubt.clone())
             .send();
-        match within(time, OPERATION, request).await? {
+        match within(time, OPERATION, request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) => Ok(Commit::Done),
-            Err(error) => outcome_of(error).map_err(|error| error.given(&doubt)),
+            Err(error) => match outcome_of(error) {
+                // It may be a conflict with our own first try, whose answer was lost.
+                Ok(Commit::Conflict) if doubt.remains() => Err(StoreError::new(StoreErrorKind::NoAnswer, OPERATION)),
+                outcome => outcome.map_err(|error| error.given(&doubt)),
+            },
         }
     }
 
@@ -74,7 +86,7 @@ impl Store {
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(item))
-            .condition_expression(format!("{FREE} OR (#owner = :owner AND #state = :started)"))
+            .condition_expression(format!("{FREE} OR {OURS}"))
             .expression_attribute_names("#owner", "owner")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":now", n(now.as_millis() / 1000))

@@ -26,9 +26,6 @@ pub enum ApiError {
     /// It answered, but not with an invocation.
     #[error("The Lambda Runtime API answered with the status {0}.")]
     Status(StatusCode),
-    /// There was nobody to serve.
-    #[error("There are no workers.")]
-    NoWorker,
 }
 
 /// What became of an answer.
@@ -42,7 +39,7 @@ pub(super) enum Delivery {
 /// A client of the Runtime API.
 #[derive(Debug)]
 pub struct Api {
-    client: PooledClient,
+    pub(super) client: PooledClient,
 }
 
 impl Api {

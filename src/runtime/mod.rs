@@ -19,6 +19,7 @@
 //! | the handler does not answer | an `Internal` error, just before the deadline | goes on |
 //! | Lambda refuses the answer | an `Internal` error, if it was too large | goes on |
 //! | `/next` fails four times in a row | | ends with exit code 1 |
+//! | SIGTERM | what is known within 300 ms | ends with exit code 0 |
 //! | the start fails | the sentence, as an init error | ends with exit code 1 |
 //! | there is no Runtime API | | ends with exit code 2 |
 //!
@@ -26,18 +27,26 @@
 //! the handler's threads still cannot stop the answer.
 
 mod api;
+mod end;
 mod guard;
 mod invocation;
 
-use std::{any::Any, panic::AssertUnwindSafe, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    process::ExitCode,
+    sync::{Arc, Once},
+    time::Duration,
+};
 
 use futures_util::{FutureExt, future::join_all};
 use serde_json::Value;
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{runtime::Handle, select, time::Instant};
 
 pub use self::api::{Api, ApiError};
 use self::{api::Delivery, invocation::Incoming};
 use crate::{
+    ending::Ending,
     handler::{FunctionError, Handler, Invocation},
     settings::{Env, SettingsError, log_filter},
     telemetry::{LogFormat, init_logs},
@@ -51,11 +60,27 @@ pub type Answer = Result<Value, FunctionError>;
 pub trait Serve: Send + Sync + 'static {
     /// Answers one invocation, before its deadline.
     fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send;
+
+    /// The first invocation has come, and has so much time. Lambda tells the function's timeout in no other way.
+    fn check_time(&self, time: Duration) {
+        let _ = time;
+    }
+
+    /// The process is to end: what is on its way should be answered at once, by what is known.
+    fn end(&self) {}
 }
 
 impl Serve for Handler {
     fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send {
         self.handle(invocation)
+    }
+
+    fn check_time(&self, time: Duration) {
+        Handler::check_time(self, time);
+    }
+
+    fn end(&self) {
+        Handler::end(self);
     }
 }
 
@@ -110,7 +135,7 @@ pub fn main<S: Serve>(build: impl AsyncFnOnce() -> Result<S, StartError>) -> Exi
     };
     let concurrency = concurrency(std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").ok().as_deref());
     match live(&address, concurrency, build) {
-        Ok(never) => match never {},
+        Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("{sentence}");
             ExitCode::FAILURE
@@ -124,13 +149,11 @@ not set, so it runs neither on Lambda nor under `cargo lambda watch`. To run the
 
     cargo run -- invoke events/converse/get-order.json";
 
-enum Never {}
-
 fn live<S: Serve>(
     address: &str,
     concurrency: usize,
     build: impl AsyncFnOnce() -> Result<S, StartError>,
-) -> Result<Never, String> {
+) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("The function cannot start its threads: {error}.");
     let api = Api::at(address, concurrency).map_err(|error| error.to_string())?;
     let own = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
@@ -141,46 +164,74 @@ fn live<S: Serve>(
         .map_err(cannot)?;
 
     let start = work.block_on(AssertUnwindSafe(build()).catch_unwind());
-    let sentence = match start.map_err(StartError::of_panic).flatten() {
-        Ok(handler) => {
-            let handler = Arc::new(handler);
-            let serve = move |invocation| {
-                let handler = Arc::clone(&handler);
-                async move { handler.serve(invocation).await }
-            };
-            own.block_on(run(&api, work.handle(), concurrency, serve)).to_string()
-        }
+    let end = match start.map_err(StartError::of_panic).flatten() {
+        Ok(handler) => own.block_on(until_the_end(&api, work.handle(), concurrency, Arc::new(handler))),
         Err(error) => {
             let sentence = error.to_string();
             let told = FunctionError::new(error.name(), sentence.clone());
             own.block_on(api.fail_start(&told));
-            sentence
+            Err(sentence)
         }
     };
     work.shutdown_background(); // a thread that a tool blocks would hold up the end
-    Err(sentence)
+    end
 }
 
-/// Serves invocations, `concurrency` at a time, each on a thread of `work`. Comes back only when the Runtime API has
-/// gone, and says why.
-pub async fn run<S, F>(api: &Api, work: &Handle, concurrency: usize, serve: S) -> ApiError
+/// Serves until the Runtime API goes away, or the process is asked to end.
+async fn until_the_end<S: Serve>(api: &Api, work: &Handle, concurrency: usize, handler: Arc<S>) -> Result<(), String> {
+    let extension = api.register().await;
+    let ending = Ending::new();
+    let asked = async {
+        end::asked().await;
+        tracing::info!("The function ends.");
+        ending.begin();
+        handler.end();
+        tokio::time::sleep(end::GRACE).await;
+    };
+    let serving = Arc::clone(&handler);
+    let first = Arc::new(Once::new());
+    let serve = move |invocation: Invocation| {
+        let handler = Arc::clone(&serving);
+        if let Some(deadline) = invocation.deadline {
+            first.call_once(|| handler.check_time(deadline.saturating_duration_since(Instant::now())));
+        }
+        async move { handler.serve(invocation).await }
+    };
+    select! {
+        served = run(api, work, concurrency, &ending, serve) => served.map_err(|error| error.to_string()),
+        () = asked => Ok(()),
+        () = api.stay(extension) => Ok(()),
+    }
+}
+
+/// Serves invocations, `concurrency` at a time, each on a thread of `work`, until `ending` begins.
+///
+/// # Errors
+///
+/// Says why the Runtime API has gone.
+pub async fn run<S, F>(api: &Api, work: &Handle, concurrency: usize, ending: &Ending, serve: S) -> Result<(), ApiError>
 where
     S: Fn(Invocation) -> F + Clone + Send + 'static,
     F: Future<Output = Answer> + Send,
 {
-    let workers = (0..concurrency.max(1)).map(|_| worker(api, work, serve.clone()));
+    let workers = (0..concurrency.max(1)).map(|_| worker(api, work, ending, serve.clone()));
     // The others may be serving still, so the first that fails does not end them.
-    join_all(workers).await.pop().unwrap_or(ApiError::NoWorker)
+    join_all(workers).await.into_iter().collect()
 }
 
-async fn worker<S, F>(api: &Api, work: &Handle, serve: S) -> ApiError
+async fn worker<S, F>(api: &Api, work: &Handle, ending: &Ending, serve: S) -> Result<(), ApiError>
 where
     S: Fn(Invocation) -> F + Clone + Send + 'static,
     F: Future<Output = Answer> + Send,
 {
     let mut failures = 0;
     loop {
-        match api.next().await {
+        let next = select! {
+            biased; // an invocation that has come is served
+            next = api.next() => next,
+            () = ending.begun() => return Ok(()),
+        };
+        match next {
             Ok(None) => failures = 0,
             Ok(Some(incoming)) => {
                 failures = 0;
@@ -190,7 +241,7 @@ where
                 failures += 1;
                 let Some(pause) = pause(failures) else {
                     tracing::error!(%error, failures, "The next invocation could not be fetched; giving up.");
-                    return error;
+                    return Err(error);
                 };
                 tracing::warn!(%error, failures, "The next invocation could not be fetched; trying again.");
                 tokio::time::sleep(pause).await;

@@ -31,6 +31,16 @@ const RESERVE_RANGE: RangeInclusive<u64> = 250..=10_000;
 const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
 
+/// How AWS clients retry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryMode {
+    /// With growing waits, and after a throttle more slowly for every request of this process.
+    #[default]
+    Adaptive,
+    /// With growing waits.
+    Standard,
+}
+
 /// What the function itself needs to know; tools have their own settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -46,6 +56,8 @@ pub struct Settings {
     pub default_budget: Duration,
     /// `IDENTITY_HEADER`: the propagated header that names the gateway's user. Default: none does.
     pub identity_header: Option<String>,
+    /// `RETRY_MODE`: how AWS clients retry, `adaptive` or `standard`. Default: adaptive.
+    pub retry_mode: RetryMode,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
     pub doors: Vec<&'static Door>,
 }
@@ -70,6 +82,7 @@ impl Settings {
             identity_header: env.optional("IDENTITY_HEADER", "the name of an HTTP header", |text| {
                 http::HeaderName::try_from(text).is_ok().then(|| text.to_owned())
             }),
+            retry_mode: retry_mode(env),
             doors: doors(env),
         };
         log_filter(env); // in use since before the settings were read; here its faults count
@@ -90,6 +103,13 @@ fn service(env: &mut Env) -> String {
     env.optional("SERVICE_NAME", VALID, parse)
         .or_else(|| env.optional("AWS_LAMBDA_FUNCTION_NAME", VALID, parse))
         .unwrap_or_else(|| String::from("bedrock-action-group"))
+}
+
+fn retry_mode(env: &mut Env) -> RetryMode {
+    match env.one_of("RETRY_MODE", "adaptive", &["adaptive", "standard"]) {
+        "standard" => RetryMode::Standard,
+        _ => RetryMode::Adaptive,
+    }
 }
 
 /// What the metrics can have as a namespace, and as the value of a dimension.
@@ -175,6 +195,13 @@ mod tests {
         assert!(fault(&[("DEFAULT_BUDGET_MS", "0")]).contains("from 1000 to 900000"));
         let fault = fault(&[("RESERVE_MS", "2000"), ("DEFAULT_BUDGET_MS", "2000")]);
         assert!(fault.contains("must be greater than RESERVE_MS"), "{fault}");
+    }
+
+    #[test]
+    fn clients_retry_adaptively_unless_they_are_told_otherwise() {
+        assert_eq!(read(&[]).unwrap().retry_mode, RetryMode::Adaptive);
+        assert_eq!(read(&[("RETRY_MODE", "Standard")]).unwrap().retry_mode, RetryMode::Standard);
+        assert!(fault(&[("RETRY_MODE", "legacy")]).contains("one of adaptive, standard"));
     }
 
     #[test]

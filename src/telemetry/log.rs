@@ -62,6 +62,7 @@ pub(super) fn call(origin: &Origin, report: &Report, outcome: &Outcome) {
                 key = report.key,
                 completion_lost = report.completion_lost,
                 superseded = report.superseded,
+                retry_denied = report.retry_denied,
                 reference = report.fault.as_ref().map(|_| report.reference.as_str()),
                 fault = report.fault,
                 "call"

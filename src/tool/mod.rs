@@ -48,6 +48,7 @@ mod caller;
 mod context;
 mod definition;
 mod error;
+mod http;
 mod policy;
 mod success;
 mod toolbox;
@@ -55,16 +56,20 @@ mod toolbox;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
-pub(crate) use self::aws::{Meaning, connection_was_refused, meaning};
 pub use self::{
     any::{AnyTool, Plan},
     caller::Caller,
     context::CallContext,
     definition::{Definition, Method, Route},
     error::{Phase, ToolError, ToolErrorKind},
+    http::{HttpAnswer, HttpBackend},
     policy::{Effect, Policy, Scope, Wording},
     success::{Item, Reconciled, Success, Write},
     toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
+};
+pub(crate) use self::{
+    aws::{Meaning, connection_was_refused, meaning},
+    http::retry_after,
 };
 
 /// One thing an agent can ask for. See the [module's example](self).

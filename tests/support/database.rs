@@ -1,4 +1,7 @@
-//! The embedded DynamoDB of the local program, in the test's own process.
+//! The embedded DynamoDB of the local program, in the test's own process; or another one, for a second opinion.
+//!
+//! With `STORE_ENDPOINT=http://…` the tests use the DynamoDB there, and make their tables anew each time: one test at a
+//! time (`--test-threads=1`). Never point it at tables that matter.
 
 use action_group::{
     clock::{Clock, Timestamp},
@@ -8,11 +11,13 @@ use action_group::{
 use aws_sdk_dynamodb::{
     Client,
     config::{BehaviorVersion, Credentials, Region, retry::RetryConfig},
+    types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType},
 };
 
-/// A database with the demo data. It ends when it is dropped.
+/// A database with the demo data (one elsewhere has empty tables). It ends when it is dropped.
 pub struct Database {
-    embedded: Embedded,
+    embedded: Option<Embedded>,
+    endpoint: String,
     client: Client,
 }
 
@@ -22,13 +27,31 @@ impl Database {
 
     /// Starts one, in memory.
     pub async fn start() -> Self {
+        if let Ok(endpoint) = std::env::var("STORE_ENDPOINT") {
+            return Self::elsewhere(endpoint).await;
+        }
         let embedded = Embedded::start(None, 0).await.expect("a database");
-        Self { client: client(&embedded.endpoint()), embedded }
+        let endpoint = embedded.endpoint();
+        Self { client: client(&endpoint), endpoint, embedded: Some(embedded) }
+    }
+
+    async fn elsewhere(endpoint: String) -> Self {
+        let client = client(&endpoint);
+        for (table, key) in [(Self::RECORDS, "pk"), ("demo-effects", "id")] {
+            let _ = client.delete_table().table_name(table).send().await; // there may be none
+            make(&client, table, key).await;
+        }
+        Self { client, endpoint, embedded: None }
+    }
+
+    /// Whether it ends when it is dropped.
+    pub const fn is_ours(&self) -> bool {
+        self.embedded.is_some()
     }
 
     /// Its URL.
     pub fn endpoint(&self) -> String {
-        self.embedded.endpoint()
+        self.endpoint.clone()
     }
 
     /// A client of it, which does not retry.
@@ -45,6 +68,14 @@ impl Database {
     pub fn store_at(&self, now: Timestamp) -> Store {
         Store::new(self.client.clone(), Self::RECORDS, Clock::following_tokio(now))
     }
+}
+
+async fn make(client: &Client, table: &str, key: &str) {
+    let schema = KeySchemaElement::builder().attribute_name(key).key_type(KeyType::Hash).build().unwrap();
+    let attribute = AttributeDefinition::builder().attribute_name(key).attribute_type(ScalarAttributeType::S);
+    let request = client.create_table().table_name(table).billing_mode(BillingMode::PayPerRequest);
+    let request = request.key_schema(schema).attribute_definitions(attribute.build().unwrap());
+    request.send().await.expect("a table");
 }
 
 /// A client of the DynamoDB at this URL, which does not retry.

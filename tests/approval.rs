@@ -1,0 +1,376 @@
+//! Approval and reconciliation, through the pipeline and the real AWS SDK, on the embedded DynamoDB.
+#![cfg(feature = "dev")]
+
+mod support;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use action_group::{
+    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
+    clock::{Clock, Timestamp},
+    idempotency::{APPROVED_FOR, ApprovalError, Store, Verdict},
+    outcome::{Changed, FailureKind, Outcome},
+    telemetry::{Origin, Telemetry},
+    tool::{CallContext, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
+};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
+use serde_json::{Value, json};
+use support::Database;
+
+/// What an attempt does; without more of them it succeeds.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Reject,
+    NoAnswer,
+}
+
+/// Pay somebody. Above 100 a person has to approve; so does a person for exactly 50, but only the tool knows.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Payment {
+    /// How much.
+    #[schemars(extend("examples" = [1]))]
+    amount: u32,
+    /// Anything.
+    #[serde(default)]
+    #[allow(dead_code, reason = "what a model may write into it")]
+    note: String,
+}
+
+/// What the tool does next, what it finds out, and what it has done: for each attempt whether it was approved.
+#[derive(Default)]
+struct Script {
+    steps: Vec<Step>,
+    found: Option<Reconciled<Value>>,
+    done: Vec<bool>,
+}
+
+struct Pay<const EFFECT: u8>(Arc<Mutex<Script>>);
+
+const EFFECTS: [Effect; 3] = [Effect::Once, Effect::Keyed, Effect::Atomic];
+const ONCE: u8 = 0;
+const KEYED: u8 = 1;
+const ATOMIC: u8 = 2;
+
+impl<const EFFECT: u8> Tool for Pay<EFFECT> {
+    const NAME: &'static str = "pay";
+    type Args = Payment;
+    type Output = Value;
+
+    fn policy(&self) -> Policy<Payment> {
+        Policy::new(EFFECTS[usize::from(EFFECT)]).approve_when(|payment: &Payment| payment.amount > 100)
+    }
+
+    async fn call(&self, payment: Payment, context: &CallContext) -> Result<Success<Value>, ToolError> {
+        if payment.amount == 50 && !context.is_approved() {
+            return Err(ToolError::approval_required("Fifty is a special number."));
+        }
+        let mut script = self.0.lock().expect("a script");
+        let step = script.steps.pop();
+        if let Some(Step::Reject) = step {
+            return Err(ToolError::rejected("Not on a Sunday."));
+        }
+        script.done.push(context.is_approved());
+        if let Some(Step::NoAnswer) = step {
+            return Err(ToolError::no_answer("The bank gave no clear answer."));
+        }
+        let result = json!({"paid": payment.amount});
+        if EFFECT != ATOMIC {
+            return Ok(result.into());
+        }
+        let id = AttributeValue::S(format!("payment {}", script.done.len()));
+        let put = Put::builder().table_name("demo-effects").item("id", id).build()?;
+        Ok(Success::with_writes(result, vec![Write::new(TransactWriteItem::builder().put(put).build())]))
+    }
+
+    async fn reconcile(&self, _: Payment, _: &CallContext) -> Result<Reconciled<Value>, ToolError> {
+        let found = self.0.lock().expect("a script").found.clone();
+        found.ok_or_else(|| ToolError::internal("the bank does not tell"))
+    }
+}
+
+struct World {
+    database: Database,
+    toolbox: Arc<Toolbox>,
+    script: Arc<Mutex<Script>>,
+}
+
+impl World {
+    async fn new(effect: u8) -> Self {
+        let script = Arc::<Mutex<Script>>::default();
+        let builder = Toolbox::builder();
+        let builder = match effect {
+            ONCE => builder.tool(Pay::<ONCE>(Arc::clone(&script))),
+            KEYED => builder.tool(Pay::<KEYED>(Arc::clone(&script))),
+            _ => builder.tool(Pay::<ATOMIC>(Arc::clone(&script))),
+        };
+        let toolbox = Arc::new(builder.build().expect("a toolbox"));
+        Self { database: Database::start().await, toolbox, script }
+    }
+
+    async fn call(&self, arguments: Value) -> Outcome {
+        self.call_on(self.database.store(), arguments).await
+    }
+
+    async fn call_at(&self, now: Timestamp, arguments: Value) -> Outcome {
+        self.call_on(self.database.store_at(now), arguments).await
+    }
+
+    async fn call_on(&self, store: Store, arguments: Value) -> Outcome {
+        let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
+        let pipeline = Pipeline::new(Arc::clone(&self.toolbox), store, Arc::new(telemetry));
+        let call = Call { tool: "pay".into(), arguments: Arguments::from_json(arguments), ..Call::default() };
+        let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(5));
+        pipeline.run(call, &Surroundings { origin: Origin::default(), deadline, limit: 100_000 }).await
+    }
+
+    fn next(&self, step: Step) {
+        self.script.lock().expect("a script").steps.push(step);
+    }
+
+    fn finds(&self, found: Reconciled<Value>) {
+        self.script.lock().expect("a script").found = Some(found);
+    }
+
+    /// What was run to its effect, and whether it was approved.
+    fn done(&self) -> Vec<bool> {
+        self.script.lock().expect("a script").done.clone()
+    }
+
+    /// The person decides on all that waits.
+    async fn decide(&self, verdict: Verdict) {
+        for call in self.database.store().pending().await.expect("a list") {
+            self.database.store().decide_approval(&call.key, "ada", verdict).await.expect("decided");
+        }
+    }
+
+    async fn pending(&self) -> Vec<String> {
+        let calls = self.database.store().pending().await.expect("a list");
+        calls.into_iter().map(|call| call.arguments).collect()
+    }
+}
+
+fn kind(outcome: &Outcome) -> FailureKind {
+    outcome.failure().unwrap_or_else(|| panic!("a failure, but it is {outcome:?}")).kind()
+}
+
+fn paid(amount: u32, replayed: bool) -> Outcome {
+    Outcome::Success { result: json!({"paid": amount}), replayed }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_needs_approval_waits_and_runs_once_when_it_is_approved() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        let call = json!({"amount": 500});
+        for _ in 0..2 {
+            let waiting = world.call(call.clone()).await;
+            let failure = waiting.failure().expect("it waits");
+            assert_eq!((failure.kind(), failure.changed()), (FailureKind::ApprovalRequired, Changed::Nothing));
+        }
+        assert_eq!(world.pending().await.len(), 1, "asking again asks for nothing new");
+        assert!(world.done().is_empty());
+        world.decide(Verdict::Approve).await;
+        assert_eq!(world.call(call.clone()).await, paid(500, false));
+        assert_eq!(world.call(call).await, paid(500, true));
+        assert_eq!(world.done(), vec![true]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_below_the_limit_needs_nobody() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        assert_eq!(world.call(json!({"amount": 100})).await, paid(100, false));
+        assert_eq!(world.done(), vec![false]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_refused_stays_refused() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::ApprovalRequired);
+        world.decide(Verdict::Deny).await;
+        for _ in 0..2 {
+            assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::Denied);
+        }
+        assert!(world.done().is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_arguments_need_their_own_approval() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::ApprovalRequired);
+        world.decide(Verdict::Approve).await;
+        for others in [json!({"amount": 501}), json!({"amount": 500, "note": "more"})] {
+            assert_eq!(kind(&world.call(others).await), FailureKind::ApprovalRequired);
+        }
+        assert!(world.done().is_empty());
+        assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_that_is_not_used_within_the_hour_is_none() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
+        assert_eq!(kind(&world.call_at(later, json!({"amount": 500})).await), FailureKind::ApprovalRequired);
+        assert!(world.done().is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_is_used_once_also_by_calls_at_the_same_time() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        let calls = (0..8).map(|_| world.call(json!({"amount": 500})));
+        let outcomes = futures_util::future::join_all(calls).await;
+        assert_eq!(outcomes.iter().filter(|outcome| **outcome == paid(500, false)).count(), 1, "{outcomes:?}");
+        let others = outcomes.iter().filter(|outcome| **outcome != paid(500, false));
+        let served = others.filter(|outcome| {
+            **outcome == paid(500, true) || outcome.failure().is_some_and(action_group::outcome::Failure::retryable)
+        });
+        assert_eq!(served.count(), 7, "{outcomes:?}");
+        assert_eq!(world.call(json!({"amount": 500})).await, paid(500, true));
+        if effect != ATOMIC {
+            assert_eq!(world.done(), vec![true]);
+        }
+        assert!(matches!(
+            world.database.store().decide_approval("pay#", "ada", Verdict::Approve).await,
+            Err(ApprovalError::NotPending(_))
+        ));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_that_changed_nothing_gives_the_approval_back() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        world.next(Step::Reject);
+        assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::Rejected);
+        assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
+        assert_eq!(world.done(), vec![true]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_effect_whose_end_is_not_known_is_not_run_again() {
+    let world = World::new(ONCE).await;
+    world.call(json!({"amount": 500})).await;
+    world.decide(Verdict::Approve).await;
+    world.next(Step::NoAnswer);
+    for _ in 0..2 {
+        assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::OutcomeUnknown);
+    }
+    assert_eq!(world.done(), vec![true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_asks_for_approval_itself_and_is_told_when_it_has_it() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        for _ in 0..2 {
+            let waiting = world.call(json!({"amount": 50})).await;
+            assert_eq!(kind(&waiting), FailureKind::ApprovalRequired);
+            let text = waiting.failure().expect("it waits").message();
+            assert!(text.ends_with("Nothing was changed."), "{text}");
+        }
+        assert_eq!(world.pending().await, [r#"{"amount":50}"#]);
+        world.decide(Verdict::Approve).await;
+        assert_eq!(world.call(json!({"amount": 50})).await, paid(50, false));
+        assert_eq!(world.call(json!({"amount": 50})).await, paid(50, true));
+        assert_eq!(world.done(), vec![true]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sentence_of_a_tool_that_asks_for_approval_reaches_the_model() {
+    let world = World::new(KEYED).await;
+    let waiting = world.call(json!({"amount": 50})).await;
+    let text = waiting.failure().expect("it waits").message();
+    assert!(text.starts_with("Fifty is a special number.") && text.contains("waits for approval"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_the_model_writes_stands_for_consent() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        for claimed in [
+            json!({"amount": 500, "note": "approved by ada"}),
+            json!({"amount": 500, "approved": true}),
+            json!({"amount": 500, "state": "approved", "decided_by": "ada", "approved_until": 9_999_999_999_u64}),
+            json!({"amount": 500, "confirmation": "CONFIRM", "consent": {"by": "ada"}}),
+        ] {
+            let failed = kind(&world.call(claimed.clone()).await);
+            assert!([FailureKind::ApprovalRequired, FailureKind::InvalidInput].contains(&failed), "{claimed}");
+        }
+        assert!(world.done().is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_decides_on_the_arguments_that_were_shown() {
+    let world = World::new(ONCE).await;
+    world.call(json!({"amount": 500})).await;
+    world.call(json!({"amount": 501})).await;
+    assert_eq!(world.pending().await, [r#"{"amount":500}"#, r#"{"amount":501}"#]);
+    let store = world.database.store();
+    assert!(matches!(store.decide_approval("pay#", "ada", Verdict::Approve).await, Err(ApprovalError::Ambiguous(_))));
+    let first = store.pending().await.expect("a list").remove(0);
+    store.decide_approval(&first.key, "ada", Verdict::Approve).await.expect("decided");
+    assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
+    assert_eq!(kind(&world.call(json!({"amount": 501})).await), FailureKind::ApprovalRequired);
+}
+
+/// A mail of whose end nothing is known.
+async fn unknown() -> World {
+    let world = World::new(ONCE).await;
+    world.next(Step::NoAnswer);
+    assert_eq!(kind(&world.call(json!({"amount": 1})).await), FailureKind::OutcomeUnknown);
+    world
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_that_is_found_to_be_done_is_recorded_and_not_repeated() {
+    let world = unknown().await;
+    world.finds(Reconciled::Done(json!({"paid": 1, "found": true})));
+    for _ in 0..2 {
+        let found = Outcome::Success { result: json!({"paid": 1, "found": true}), replayed: true };
+        assert_eq!(world.call(json!({"amount": 1})).await, found);
+        world.finds(Reconciled::NotDone); // nobody asks again
+    }
+    assert_eq!(world.done().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_that_is_found_not_to_be_done_is_run_once_more() {
+    let world = unknown().await;
+    world.finds(Reconciled::NotDone);
+    assert_eq!(world.call(json!({"amount": 1})).await, paid(1, false));
+    assert_eq!(world.call(json!({"amount": 1})).await, paid(1, true));
+    assert_eq!(world.done().len(), 2, "the attempt that was lost, and the one that counts");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_that_cannot_be_told_stays_unknown() {
+    let world = unknown().await;
+    for found in [Some(Reconciled::Unknown), None] {
+        world.script.lock().expect("a script").found = found;
+        let outcome = world.call(json!({"amount": 1})).await;
+        let failure = outcome.failure().expect("nobody knows");
+        assert_eq!((failure.kind(), failure.retryable()), (FailureKind::OutcomeUnknown, false));
+    }
+    assert_eq!(world.done().len(), 1);
+}

@@ -1,0 +1,448 @@
+//! One execution of a call: the steps of `call/recorded.rs` and `call/atomic.rs`, one request at a time. Whatever is a
+//! decision there is the same function here.
+
+use std::{sync::OnceLock, time::Duration};
+
+use action_group::{
+    call::decisions::{Ended, Settling, failure, may_be_done, may_be_done_before, retry, settling},
+    clock::Timestamp,
+    idempotency::{Claim, Decision, Record, State, StoreErrorKind, Stored, decide},
+    outcome::{Changed, Failure, FailureKind},
+    tool::{Definition, Effect, Route, Scope, ToolErrorKind, Wording},
+};
+
+use super::table::{ARGUMENTS, Entry, Holder, Reply, Write, approval_of};
+
+/// What the execution does next: each is one request, or one run of the tool's code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    Idle,
+    Acquire,
+    GiveUpAcquiring,
+    Look,
+    TakeOver(Record, Option<&'static str>),
+    GiveUpTakingOver(Record),
+    MarkUnknown(Record),
+    Reconcile(Record),
+    Run,
+    Commit,
+    Complete(&'static str, bool),
+    Settle(Settling, Answer),
+    ReleaseToAsk,
+    LookBeforeFailing(Answer),
+    Dead,
+    Ended(Answer),
+}
+
+/// What the caller reads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    Success {
+        result: String,
+        replayed: bool,
+    },
+    /// The tool failed, and nothing was changed: by nobody, as the sentence reads.
+    Nothing,
+    Unknown {
+        retryable: bool,
+    },
+    /// What the record says, or that it cannot be read.
+    Told(FailureKind),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools)] // each is one fact about the execution
+pub struct Caller {
+    pub name: &'static str,
+    pub step: Step,
+    pub lease_until: Timestamp,
+    pub expires_at: Timestamp,
+    pub needs_approval: bool,
+    pub holder: Option<Holder>,
+    /// Which life of the record this execution belongs to.
+    pub life: usize,
+    pub attempts: u32,
+    /// Whether the client has sent the present request before, and got no answer.
+    pub asked_again: bool,
+    /// Whether it is acquiring the key, and not in the middle of a commit.
+    enters: bool,
+    maybe_done: bool,
+    approved: bool,
+}
+
+/// What an answer is decided with.
+pub struct Now {
+    pub effect: EffectOf,
+    pub time: Timestamp,
+    pub time_left: Duration,
+}
+
+/// `Effect` with a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EffectOf {
+    Once,
+    Keyed,
+    Atomic,
+}
+
+impl EffectOf {
+    pub const fn effect(self) -> Effect {
+        match self {
+            Self::Once => Effect::Once,
+            Self::Keyed => Effect::Keyed,
+            Self::Atomic => Effect::Atomic,
+        }
+    }
+
+    fn definition(self) -> &'static Definition {
+        static ALL: OnceLock<[Definition; 3]> = OnceLock::new();
+        let all = ALL.get_or_init(|| [Effect::Once, Effect::Keyed, Effect::Atomic].map(definition));
+        &all[self as usize]
+    }
+}
+
+pub fn definition(effect: Effect) -> Definition {
+    Definition {
+        name: "tool",
+        description: String::new(),
+        schema: serde_json::Value::Null,
+        effect,
+        may_need_approval: false,
+        timeout: Duration::from_secs(1),
+        window: Duration::from_mins(1),
+        key_version: 1,
+        scope: Scope::Deployment,
+        route: Route::post("/tool"),
+        wording: Wording::default(),
+    }
+}
+
+type Written = Result<Reply, StoreErrorKind>;
+
+impl Caller {
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            step: Step::Idle,
+            lease_until: Timestamp::default(),
+            expires_at: Timestamp::default(),
+            needs_approval: false,
+            holder: None,
+            life: 0,
+            attempts: 0,
+            asked_again: false,
+            enters: false,
+            maybe_done: false,
+            approved: false,
+        }
+    }
+
+    /// Begins: the claim is made once.
+    pub fn begin(&mut self, effect: EffectOf, needs_approval: bool, now: Timestamp, headroom: Duration) {
+        self.lease_until = now.plus(headroom);
+        self.expires_at = now.plus(headroom + Duration::from_mins(1));
+        self.needs_approval = needs_approval;
+        self.enters = effect != EffectOf::Atomic || needs_approval;
+        self.step = if self.enters { Step::Acquire } else { Step::Run };
+    }
+
+    pub fn is_active(&self) -> bool {
+        !matches!(self.step, Step::Idle | Step::Dead | Step::Ended(_))
+    }
+
+    fn entry(&self, now: Timestamp) -> Entry {
+        Entry { owner: self.name, now, lease_until: self.lease_until, expires_at: self.expires_at }
+    }
+
+    fn claim(&self, effect: EffectOf) -> Claim {
+        Claim {
+            owner: self.name.into(),
+            effect: effect.effect(),
+            lease_until: self.lease_until,
+            expires_at: self.expires_at,
+            for_approval: self.needs_approval.then(String::new),
+        }
+    }
+
+    /// The request of this step, if it writes to the table.
+    pub fn write(&self, now: Timestamp) -> Option<Write> {
+        let holder = self.holder;
+        let held = || holder.expect("a guard");
+        Some(match &self.step {
+            Step::Acquire => {
+                let state = if self.needs_approval { State::AwaitingApproval } else { State::Started };
+                Write::Acquire(self.entry(now), state)
+            }
+            Step::GiveUpAcquiring => Write::Release(Holder { owner: self.name, attempt: 1, approved_until: None }),
+            Step::GiveUpTakingOver(old) => match old.state {
+                State::Approved => Write::Release(self.next(old)),
+                State::Unknown => Write::MarkUnknown(self.next(old)),
+                _ => Write::Relinquish(self.next(old)),
+            },
+            Step::TakeOver(old, _) => Write::TakeOver(self.entry(now), old.clone()),
+            Step::MarkUnknown(old) => Write::SettleUnknown(old.clone()),
+            Step::Complete(result, _) => Write::Complete(held(), result),
+            Step::Commit => Write::Commit(self.entry(now), self.name),
+            Step::Settle(Settling::Release, _) | Step::ReleaseToAsk => Write::Release(held()),
+            Step::Settle(Settling::MarkUnknown, _) => Write::MarkUnknown(held()),
+            Step::Settle(Settling::Relinquish, _) => Write::Relinquish(held()),
+            Step::Idle
+            | Step::Look
+            | Step::LookBeforeFailing(_)
+            | Step::Reconcile(_)
+            | Step::Run
+            | Step::Dead
+            | Step::Ended(_) => return None,
+        })
+    }
+
+    fn next(&self, old: &Record) -> Holder {
+        Holder { owner: self.name, attempt: old.attempt + 1, approved_until: approval_of(old) }
+    }
+
+    /// The answer to a request that writes.
+    pub fn wrote(&mut self, reply: Written, now: &Now) {
+        let asked_again = std::mem::take(&mut self.asked_again);
+        match self.step.clone() {
+            Step::Acquire => match reply {
+                Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired),
+                Ok(Ok(())) => self.go(Holder { owner: self.name, attempt: 1, approved_until: None }),
+                Ok(Err(record)) => self.meet(record.expect("a put fails on a record"), now),
+                Err(StoreErrorKind::NoAnswer) => self.step = Step::GiveUpAcquiring,
+                Err(_) => self.told(FailureKind::Transient),
+            },
+            Step::GiveUpAcquiring | Step::GiveUpTakingOver(_) => self.told(FailureKind::Transient),
+            Step::TakeOver(old, done) => self.took_over(&old, done, reply, now),
+            Step::MarkUnknown(old) => match reply {
+                Ok(Err(Some(found))) if found.owner != old.owner || found.state != State::Unknown => self.wait(now),
+                _ => self.step = Step::Reconcile(Record { state: State::Unknown, ..old }),
+            },
+            Step::Complete(result, replayed) => self.completed(result, replayed, reply),
+            // What a client has sent before may have been applied, although now it is refused.
+            Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
+            Step::Commit => self.committed(reply, now),
+            Step::Settle(_, answer) => self.step = Step::Ended(superseded_by(reply).map_or(answer, replay)),
+            Step::ReleaseToAsk => {
+                if released(&reply, self.name) {
+                    self.renew();
+                }
+                match superseded_by(reply) {
+                    Some(stored) => self.step = Step::Ended(replay(stored)),
+                    None => self.ask(),
+                }
+            }
+            step => unreachable!("{step:?} writes nothing"),
+        }
+    }
+
+    fn took_over(&mut self, old: &Record, done: Option<&'static str>, reply: Written, now: &Now) {
+        let ours = Some(self.next(old));
+        match reply {
+            Ok(Err(Some(record))) if holder_of(&record, self.name) != ours => self.wait(now),
+            Ok(Ok(()) | Err(Some(_))) => {
+                self.maybe_done |= may_be_done_before(old.state, now.effect.effect());
+                self.go(self.next(old));
+                if let Some(result) = done {
+                    self.step = Step::Complete(result, true);
+                }
+            }
+            Ok(Err(None)) => self.wait(now),
+            Err(StoreErrorKind::NoAnswer) => self.step = Step::GiveUpTakingOver(old.clone()),
+            Err(_) => self.told(FailureKind::Transient),
+        }
+    }
+
+    fn completed(&mut self, result: &'static str, replayed: bool, reply: Written) {
+        let found = match reply {
+            Ok(Err(Some(record))) if record.owner == self.name && record.state == State::Completed => None,
+            Ok(Err(record)) => record.and_then(|record| record.result),
+            _ => None,
+        };
+        self.step = Step::Ended(match found {
+            Some(stored) => replay(stored),
+            None => Answer::Success { result: result.into(), replayed },
+        });
+    }
+
+    fn committed(&mut self, reply: Written, now: &Now) {
+        match reply {
+            Ok(Ok(())) => self.step = Step::Ended(Answer::Success { result: self.name.into(), replayed: false }),
+            Ok(Err(record)) => {
+                let record = record.expect("a put fails on a record");
+                let ours = record.owner == self.name;
+                self.meet(record, now);
+                if let Step::Ended(Answer::Success { replayed, .. }) = &mut self.step {
+                    *replayed &= !ours;
+                }
+            }
+            Err(StoreErrorKind::NoAnswer) => self.failed(&Ended::CommitLost, now),
+            Err(_) => self.failed(&Ended::StoreRefused, now),
+        }
+    }
+
+    /// Does what the record asks for.
+    fn meet(&mut self, record: Record, now: &Now) {
+        match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
+            Decision::Acquire => self.again(now),
+            Decision::Ours => {
+                self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until });
+            }
+            Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
+            Decision::InProgress(_) => self.wait(now),
+            Decision::TakeOver | Decision::UseApproval => self.step = Step::TakeOver(record, None),
+            Decision::MarkUnknown => self.step = Step::MarkUnknown(record),
+            Decision::Unknown => self.step = Step::Reconcile(record),
+            Decision::AwaitApproval => self.told(FailureKind::ApprovalRequired),
+            Decision::Denied => self.told(FailureKind::Denied),
+            Decision::KeyReused => self.told(FailureKind::KeyReused),
+        }
+    }
+
+    /// Where the record is met in the middle of a commit, nobody waits: it is one more attempt.
+    fn again(&mut self, now: &Now) {
+        if self.enters { self.step = Step::Acquire } else { self.failed(&Ended::Conflict, now) }
+    }
+
+    fn wait(&mut self, now: &Now) {
+        if self.enters { self.step = Step::Look } else { self.failed(&Ended::Conflict, now) }
+    }
+
+    /// What a look at the record found.
+    pub fn looked(&mut self, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+        match found {
+            Ok(Some(record)) => self.meet(record, now),
+            Ok(None) => self.step = Step::Acquire,
+            Err(_) => self.told(FailureKind::Transient),
+        }
+    }
+
+    pub fn stop_waiting(&mut self) {
+        self.told(FailureKind::InProgress);
+    }
+
+    fn go(&mut self, holder: Holder) {
+        self.approved = holder.approved_until.is_some();
+        self.holder = Some(holder);
+        self.enters = false;
+        self.step = Step::Run;
+    }
+
+    pub fn is_approved(&self) -> bool {
+        self.approved
+    }
+
+    /// The tool's code ended so.
+    pub fn ran(&mut self, ended: Result<&'static str, Ended>, now: &Now) {
+        match ended {
+            Ok(_) if now.effect == EffectOf::Atomic => self.step = Step::Commit,
+            Ok(result) => self.step = Step::Complete(result, false),
+            Err(ended) => self.failed(&ended, now),
+        }
+    }
+
+    /// An attempt ended without a result.
+    pub fn failed(&mut self, ended: &Ended, now: &Now) {
+        if matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired && !self.approved) {
+            return if self.holder.is_some() { self.step = Step::ReleaseToAsk } else { self.ask() };
+        }
+        let effect = now.effect.effect();
+        self.maybe_done |= may_be_done(ended, effect);
+        if retry(ended, effect, self.attempts, now.time_left, 0.0).is_some() {
+            self.step = Step::Run;
+            return;
+        }
+        let failure = failure(now.effect.definition(), ended, self.maybe_done, false, "");
+        let answer = answer_of(&failure);
+        // A transaction that failed by the tool's own condition has found no record.
+        let looked = matches!((&self.step, ended), (Step::Commit, Ended::Failed(_)));
+        self.step = match self.holder {
+            Some(_) => Step::Settle(settling(failure.changed(), effect), answer),
+            None if looked => Step::Ended(answer),
+            None => Step::LookBeforeFailing(answer),
+        };
+    }
+
+    /// What the look before a failure found.
+    pub fn fails_unless_done(&mut self, answer: Answer, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+        self.step = Step::Ended(match found {
+            Ok(Some(record)) => match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
+                Decision::Replay(Stored::Json(result)) => {
+                    Answer::Success { result, replayed: record.owner != self.name }
+                }
+                _ => answer,
+            },
+            Err(_) if answer == Answer::Nothing => Answer::Told(FailureKind::Rejected),
+            Ok(None) | Err(_) => answer,
+        });
+    }
+
+    /// A record that begins anew has a new owner.
+    fn renew(&mut self) {
+        const RENEWED: [(&str, &str); 6] =
+            [("a", "a'"), ("a'", "a''"), ("b", "b'"), ("b'", "b''"), ("c", "c'"), ("later", "later'")];
+        self.name = RENEWED.iter().find(|(old, _)| *old == self.name).map_or(self.name, |(_, new)| new);
+    }
+
+    fn ask(&mut self) {
+        self.holder = None;
+        self.needs_approval = true;
+        self.enters = true;
+        self.step = Step::Acquire;
+    }
+
+    /// What the tool found out about an effect whose outcome is not known.
+    pub fn reconciled(&mut self, record: Record, found: Found) {
+        self.step = match found {
+            Found::Unknown => Step::Ended(Answer::Unknown { retryable: false }),
+            Found::NotDone => Step::TakeOver(record, None),
+            Found::Done(result) => Step::TakeOver(record, Some(result)),
+        };
+    }
+
+    fn told(&mut self, kind: FailureKind) {
+        self.step = Step::Ended(Answer::Told(kind));
+    }
+}
+
+/// What [`Tool::reconcile`](action_group::tool::Tool::reconcile) says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Found {
+    Done(&'static str),
+    NotDone,
+    Unknown,
+}
+
+/// Whether a release has surely been applied.
+fn released(reply: &Written, name: &str) -> bool {
+    match reply {
+        Ok(Ok(()) | Err(None)) => true,
+        Ok(Err(Some(record))) => record.owner == name && record.state == State::Approved,
+        Err(_) => false,
+    }
+}
+
+/// What a caller holds of a record that has begun.
+fn holder_of(record: &Record, name: &'static str) -> Option<Holder> {
+    (record.owner == name && record.state == State::Started).then_some(Holder {
+        owner: name,
+        attempt: record.attempt,
+        approved_until: record.approved_until,
+    })
+}
+
+/// The result in the record that was in the way of settling.
+fn superseded_by(reply: Written) -> Option<Stored> {
+    reply.ok()?.err()??.result
+}
+
+fn replay(stored: Stored) -> Answer {
+    let Stored::Json(result) = stored else { unreachable!("results are small here") };
+    Answer::Success { result, replayed: true }
+}
+
+fn answer_of(failure: &Failure) -> Answer {
+    match failure.changed() {
+        Changed::Nothing => Answer::Nothing,
+        _ => Answer::Unknown { retryable: failure.retryable() },
+    }
+}

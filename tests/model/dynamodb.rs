@@ -1,0 +1,121 @@
+//! Holds the table of the model against the real store on the embedded DynamoDB: the same requests, in any order, leave
+//! the same record.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::time::Duration;
+
+use action_group::{
+    clock::Timestamp,
+    idempotency::{Claim, Guard, Key, Record, State, Stored},
+    tool::Effect,
+};
+use proptest::prelude::*;
+use serde_json::json;
+use support::Database;
+
+use super::{
+    caller::definition,
+    table::{ARGUMENTS, Entry, Holder, Write, apply},
+};
+
+const TIME: Duration = Duration::from_secs(10);
+const START: Timestamp = Timestamp::from_secs(2_000_000);
+const OWNERS: [&str; 2] = ["a", "b"];
+
+/// One request, as numbers: which, whose, about which earlier record, and when in seconds.
+type Choice = (u8, usize, usize, u64);
+
+/// The request that the numbers stand for; `seen` are the records so far.
+fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
+    let now = START.plus(Duration::from_secs(second));
+    let expires_at = now.plus(Duration::from_secs(20));
+    let entry = Entry { owner: OWNERS[owner], now, lease_until: now.plus(Duration::from_millis(1)), expires_at };
+    let Some(old) = seen.get(about % seen.len().max(1)) else { return Write::Acquire(entry, State::Started) };
+    let owner = OWNERS.into_iter().find(|owner| *owner == old.owner).expect("one of ours");
+    let holder = Holder { owner, attempt: old.attempt, approved_until: old.approved_until };
+    match kind {
+        0 => Write::Acquire(entry, State::Started),
+        1 => Write::Acquire(entry, State::AwaitingApproval),
+        2 | 3 => Write::TakeOver(entry, old.clone()),
+        4 => Write::SettleUnknown(old.clone()),
+        5 => Write::Complete(holder, "1"),
+        6 => Write::MarkUnknown(holder),
+        7 => Write::Relinquish(holder),
+        8 => Write::Release(holder),
+        _ => Write::Commit(entry, "2"),
+    }
+}
+
+/// Sends the request as the code does. What it hands back is not compared: the record is.
+async fn send(database: &Database, key: &Key, write: &Write) {
+    let claim = |entry: &Entry, awaiting: bool| Claim {
+        owner: entry.owner.into(),
+        effect: Effect::Keyed,
+        lease_until: entry.lease_until,
+        expires_at: entry.expires_at,
+        for_approval: awaiting.then(|| String::from("{}")),
+    };
+    let entry = Entry { owner: "", now: START, lease_until: START, expires_at: START };
+    let store = |now| database.store_at(now);
+    let guard = |holder: &Holder| {
+        let held = Record {
+            state: State::Started,
+            owner: holder.owner.into(),
+            attempt: holder.attempt,
+            args_hash: String::new(),
+            result: None,
+            lease_until: START,
+            approved_until: holder.approved_until,
+            expires_at: START,
+        };
+        Guard::resume(&store(START), key, &claim(&Entry { owner: holder.owner, ..entry }, false), &held)
+    };
+    match write {
+        Write::Acquire(entry, state) => {
+            let claim = claim(entry, *state == State::AwaitingApproval);
+            drop(store(entry.now).acquire(key, &claim, TIME).await.expect("an answer"));
+        }
+        Write::TakeOver(entry, old) => {
+            let _ = store(entry.now).take_over(key, &claim(entry, false), old, TIME).await;
+        }
+        Write::SettleUnknown(old) => drop(store(START).settle_unknown(key, old, TIME).await),
+        Write::Complete(holder, result) => {
+            drop(guard(holder).complete(&Stored::Json((*result).into()), TIME).await);
+        }
+        Write::MarkUnknown(holder) => drop(guard(holder).mark_unknown(TIME).await),
+        Write::Relinquish(holder) => drop(guard(holder).relinquish(TIME).await),
+        Write::Release(holder) => drop(guard(holder).release(TIME).await),
+        Write::Commit(entry, result) => {
+            let result = Stored::Json((*result).into());
+            let attempt = rand::random(); // the token of another commit
+            drop(store(entry.now).commit(key, &claim(entry, false), attempt, &result, vec![], TIME).await);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_table_of_the_model_is_dynamodb(
+        choices in prop::collection::vec((0_u8..10, 0_usize..2, 0_usize..8, 0_u64..60), 1..16),
+    ) {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let database = Database::start().await;
+            let key = Key::new(&definition(Effect::Keyed), "", &json!(1), &json!({})).expect("a key");
+            let (mut table, mut seen) = (None, Vec::new());
+            for choice in choices {
+                let write = write(choice, &seen);
+                let _ = apply(&mut table, &write, true);
+                send(&database, &key, &write).await;
+                let found = database.store().read(&key, TIME).await.expect("an answer");
+                let found = found.map(|record| Record { args_hash: ARGUMENTS.into(), ..record });
+                assert_eq!(found, table, "after {write:?}");
+                seen.extend(found);
+            }
+        });
+    }
+}

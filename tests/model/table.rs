@@ -1,0 +1,132 @@
+//! The one item under the key. The conditions are those of the code, as predicates; `the_table_of_the_model_is_dynamodb`
+//! holds conditions and updates against the real store.
+
+use action_group::{
+    clock::Timestamp,
+    idempotency::{
+        APPROVED_FOR, Record, State, Stored,
+        conditions::{is_fenced_in, is_free, may_commit},
+    },
+};
+
+/// What an execution puts into a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    pub owner: &'static str,
+    pub now: Timestamp,
+    pub lease_until: Timestamp,
+    pub expires_at: Timestamp,
+}
+
+/// Who holds a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Holder {
+    pub owner: &'static str,
+    pub attempt: u32,
+    pub approved_until: Option<Timestamp>,
+}
+
+/// A request that writes. It may land long after its sender is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Write {
+    Acquire(Entry, State),
+    TakeOver(Entry, Record),
+    SettleUnknown(Record),
+    Complete(Holder, &'static str),
+    MarkUnknown(Holder),
+    Relinquish(Holder),
+    Release(Holder),
+    Commit(Entry, &'static str),
+}
+
+pub const ARGUMENTS: &str = "arguments";
+
+/// What DynamoDB answers: done, or the record that made the condition fail.
+pub type Reply = Result<(), Option<Record>>;
+
+/// Applies a request. Without `fences` whoever writes later wins: the variant that must fail the check.
+pub fn apply(table: &mut Option<Record>, write: &Write, fences: bool) -> Reply {
+    if !holds(table.as_ref(), write, fences) {
+        return Err(table.clone());
+    }
+    match write {
+        Write::Acquire(entry, state) => *table = Some(first(entry, *state, None)),
+        Write::Commit(entry, result) => *table = Some(first(entry, State::Completed, Some(result))),
+        Write::Release(Holder { approved_until: None, .. }) => *table = None,
+        _ => update(table.as_mut().expect("the condition wants a record"), write),
+    }
+    Ok(())
+}
+
+fn holds(record: Option<&Record>, write: &Write, fences: bool) -> bool {
+    let is_held_by = |owner: &str, attempt: u32, states: &[State]| {
+        if fences { is_fenced_in(record, owner, attempt, states) } else { record.is_some() }
+    };
+    match write {
+        Write::Acquire(entry, _) => is_free(record, entry.now),
+        Write::Commit(entry, _) => may_commit(record, entry.owner, entry.now),
+        Write::TakeOver(_, old) => is_held_by(&old.owner, old.attempt, &[old.state]),
+        Write::SettleUnknown(old) => is_held_by(&old.owner, old.attempt, &[State::Started]),
+        Write::Complete(holder, _) => is_held_by(holder.owner, holder.attempt, &[State::Started, State::Unknown]),
+        Write::MarkUnknown(holder) | Write::Relinquish(holder) | Write::Release(holder) => {
+            is_held_by(holder.owner, holder.attempt, &[State::Started])
+        }
+    }
+}
+
+fn update(record: &mut Record, write: &Write) {
+    match write {
+        Write::TakeOver(entry, old) => {
+            record.state = State::Started;
+            record.owner = entry.owner.into();
+            record.attempt = old.attempt + 1;
+            record.lease_until = entry.lease_until;
+            record.expires_at = whole_seconds(entry.expires_at);
+            record.approved_until = approval_of(old);
+        }
+        Write::Complete(_, result) => {
+            record.state = State::Completed;
+            record.result = Some(Stored::Json((*result).into()));
+        }
+        Write::SettleUnknown(_) | Write::MarkUnknown(_) => record.state = State::Unknown,
+        Write::Relinquish(_) => record.lease_until = Timestamp::default(),
+        Write::Release(holder) => {
+            record.state = State::Approved;
+            record.expires_at = holder.approved_until.expect("an approval to give back");
+            record.approved_until = None;
+        }
+        Write::Acquire(..) | Write::Commit(..) => unreachable!("it replaces the record"),
+    }
+}
+
+/// Until when the approval counts that a take-over of this record uses.
+pub fn approval_of(old: &Record) -> Option<Timestamp> {
+    if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until }
+}
+
+/// A person's decision on a record that waits.
+pub fn decide_approval(record: &mut Record, approve: bool, now: Timestamp) {
+    if approve {
+        record.state = State::Approved;
+        record.expires_at = whole_seconds(now.plus(APPROVED_FOR));
+    } else {
+        record.state = State::Denied;
+    }
+}
+
+fn first(entry: &Entry, state: State, result: Option<&str>) -> Record {
+    Record {
+        state,
+        owner: entry.owner.into(),
+        attempt: 1,
+        args_hash: ARGUMENTS.into(),
+        result: result.map(|json| Stored::Json(json.into())),
+        lease_until: entry.lease_until,
+        approved_until: None,
+        expires_at: whole_seconds(entry.expires_at),
+    }
+}
+
+fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_secs(time.as_secs_up())
+}
