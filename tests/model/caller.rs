@@ -351,7 +351,7 @@ impl Caller {
             self.step = Step::Run;
             return;
         }
-        let failure = failure(now.effect.definition(), ended, self.maybe_done, false, "");
+        let failure = failure(now.effect.definition(), ended, self.maybe_done, "");
         let answer = answer_of(&failure);
         // A transaction that failed by the tool's own condition has found no record.
         let looked = matches!((&self.step, ended), (Step::Commit, Ended::Failed(_)));
