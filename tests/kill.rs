@@ -280,18 +280,19 @@ async fn rounds(tool: Tool, rounds: usize) -> (usize, usize) {
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
-    let tally = around.tally.lock().unwrap();
-    let lines: String = tally.iter().map(|(what, count)| format!("  {count:4} {what}\n")).collect();
+    let tally = std::mem::take(&mut *around.tally.lock().unwrap());
+    let lines: Vec<_> = tally.iter().map(|(what, count)| format!("  {count:4} {what}\n")).collect();
     let mut effects = 0;
     for round in 0..rounds {
         effects += around.effects(round).await;
     }
     let labels = around.backends.labels();
     println!(
-        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{lines}",
+        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{}",
         tool.name(),
         effects + labels.0,
-        labels.1
+        labels.1,
+        lines.concat()
     );
     labels
 }

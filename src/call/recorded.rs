@@ -105,7 +105,7 @@ impl Pipeline {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
                     Ok(Acquired::Awaiting) => return Err(approval_required(run.tool(), "")),
                     Ok(Acquired::Held(record)) => record,
-                    Err(error) => return Err(self.give_up_acquiring(run, key, claim, &error).await),
+                    Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
             };
             match self.meet(run, key, claim, record).await? {
@@ -141,9 +141,9 @@ impl Pipeline {
                     Ok(Settled::Superseded(_)) => return Ok(Next::Wait), // somebody knows more by now
                     Err(error) => note(run, &error),
                 }
-                self.reconcile(run, key, claim, Record { state: State::Unknown, ..record }).await
+                Box::pin(self.reconcile(run, key, claim, Record { state: State::Unknown, ..record })).await
             }
-            Decision::Unknown => self.reconcile(run, key, claim, record).await,
+            Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
             Decision::AwaitApproval => Err(approval_required(run.tool(), "")),
             Decision::Denied => Err(denied(run.tool())),
             Decision::KeyReused => Err(key_reused(run.tool())),
@@ -156,9 +156,12 @@ impl Pipeline {
                 run.maybe_done |= explain::may_be_done_before(record.state, claim.effect);
                 Ok(Next::Go(guard))
             }
-            Ok(Acquired::Held(_) | Acquired::Awaiting) => Ok(Next::Wait),
-            Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => Ok(Next::Wait), // its holder has released it
-            Err(error) => Err(self.give_up_taking_over(run, key, claim, record, &error).await),
+            // Somebody else was faster, or its holder has released it.
+            Ok(Acquired::Held(_) | Acquired::Awaiting) | Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => {
+                Ok(Next::Wait)
+            }
+            // Boxed like the other rare ways, because the SDK's futures are large.
+            Err(error) => Err(Box::pin(self.give_up_taking_over(run, key, claim, record, &error)).await),
         }
     }
 

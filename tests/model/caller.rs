@@ -51,6 +51,7 @@ pub enum Answer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools, reason = "what the code keeps, in places of their own")]
 pub struct Caller {
     pub name: &'static str,
     pub step: Step,
@@ -284,7 +285,7 @@ impl Caller {
         match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
             Decision::Acquire => self.again(now),
             Decision::Ours => {
-                self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until })
+                self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until });
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
             Decision::InProgress(_) => self.wait(now),
@@ -370,9 +371,8 @@ impl Caller {
                 }
                 _ => answer,
             },
-            Ok(None) => answer,
             Err(_) if answer == Answer::Nothing => Answer::Told(FailureKind::Rejected),
-            Err(_) => answer,
+            Ok(None) | Err(_) => answer,
         });
     }
 
