@@ -162,25 +162,26 @@ impl Worker {
         Self { api: RuntimeApi::start().await, network, settings, function: None }
     }
 
-    fn start(&mut self) {
-        if self.function.is_none() {
+    fn start(&mut self) -> &mut Function {
+        self.function.get_or_insert_with(|| {
             let settings: Vec<_> = self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            self.function = Some(self.api.launch(env!("CARGO_BIN_EXE_action-group"), &settings));
-        }
+            self.api.launch(env!("CARGO_BIN_EXE_action-group"), &settings)
+        })
     }
 
     /// Delivers the call. `None` if the process was killed before it answered.
     async fn deliver(&mut self, event: Event, trouble: Option<Trouble>) -> Option<Value> {
-        self.network.break_at(match trouble {
+        let network = self.network.clone();
+        network.break_at(match trouble {
             Some(Trouble::At(number, fault)) => Some((number, fault)),
             _ => None,
         });
-        self.start();
         let answer = self.api.hand_out(event);
+        let function = self.start();
         let killed = async {
             match trouble {
                 Some(Trouble::KillAfter(time)) => tokio::time::sleep(time).await,
-                _ => self.network.time_to_die().await,
+                _ => network.time_to_die().await,
             }
         };
         tokio::select! {
@@ -193,6 +194,7 @@ impl Worker {
                 self.function = None; // dropping it is SIGKILL
                 None
             }
+            status = function.ended() => panic!("it ended by itself: {status}"),
         }
     }
 

@@ -78,7 +78,8 @@ impl Pipeline {
                         return Ok(Err(replay(stored)));
                     }
                 }
-                Err(error) => note(run, &error), // it is still ours, and will be met as such
+                // It may land at any time, and then whatever goes on here has no record.
+                Err(error) => return Err(unavailable(run, &error)),
             }
         }
         run.needs_approval = true;
