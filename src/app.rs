@@ -57,7 +57,11 @@ pub fn assemble(
     let telemetry = Telemetry::new(&settings.metrics_namespace, &settings.service, clock.clone(), metrics);
     let store = Store::new(aws_sdk_dynamodb::Client::new(sdk), &settings.idempotency_table, clock);
     let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
-    let terms =
-        Terms { reserve: settings.reserve, default_budget: settings.default_budget, doors: settings.doors.clone() };
+    let terms = Terms {
+        reserve: settings.reserve,
+        default_budget: settings.default_budget,
+        identity_header: settings.identity_header.clone(),
+        doors: settings.doors.clone(),
+    };
     Ok(Handler::new(pipeline, terms))
 }

@@ -88,3 +88,8 @@ where
 pub fn allow_all(_: &Definition, _: &Value, _: &Caller) -> Decision {
     Decision::Allow
 }
+
+/// The examples of the documentation, so that they are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/doors.md")]
+struct Doors;

@@ -69,6 +69,8 @@ pub struct Terms {
     pub reserve: Duration,
     /// The time an invocation has whose host does not say.
     pub default_budget: Duration,
+    /// The propagated header that names the gateway's user, if one can be trusted to.
+    pub identity_header: Option<String>,
     /// The doors that may be used, in the order of detection.
     pub doors: Vec<&'static Door>,
 }
@@ -137,7 +139,8 @@ impl Handler {
         let event = Event { body: value, client_context: client_context(invocation.client_context.as_deref())? };
         let found = door::detect(&event, &self.terms.doors)
             .and_then(|door| Ok((door, (door.decode)(event, self.pipeline.toolbox())?)));
-        let found = found.map(|(door, request)| (door, attributed(request, invocation)));
+        let found =
+            found.map(|(door, request)| (door, attributed(request, invocation, self.terms.identity_header.as_deref())));
         match (found, flaw) {
             (Ok(found), None) => Ok(found),
             (Ok((door, request)), Some(flaw)) if !request.calls.is_empty() => Ok((door, refused(request, &flaw))),
@@ -147,11 +150,14 @@ impl Handler {
     }
 }
 
-/// The request with what the host says about the caller: the door saw the event only.
-fn attributed(request: Request, invocation: &Invocation) -> Request {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+/// The request with what the host says about the caller: the door saw the event only. Where the host names nobody, the
+/// header may that the deployment trusts.
+fn attributed(request: Request, invocation: &Invocation, identity_header: Option<&str>) -> Request {
     let attribute = |mut call: Call| {
-        call.caller = call.caller.with_identity(text(&invocation.identity)).with_tenant(text(&invocation.tenant));
+        let header = identity_header.and_then(|name| call.caller.header(name));
+        let identity = invocation.identity.as_deref().or(header).unwrap_or_default().to_owned();
+        let tenant = invocation.tenant.as_deref().unwrap_or_default();
+        call.caller = call.caller.with_identity(identity).with_tenant(tenant);
         call
     };
     Request { calls: request.calls.into_iter().map(attribute).collect(), ..request }

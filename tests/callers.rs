@@ -28,6 +28,7 @@ use support::Database;
 struct Note {
     /// The thing to note.
     #[schemars(extend("examples" = ["A"]))]
+    #[allow(dead_code, reason = "only its schema counts here")]
     thing: String,
 }
 
@@ -90,6 +91,7 @@ impl World {
         let terms = Terms {
             reserve: Duration::from_millis(500),
             default_budget: Duration::from_secs(5),
+            identity_header: Some(String::from("X-User")),
             doors: DOORS.iter().collect(),
         };
         Self { handler: Handler::new(pipeline, terms), notes, metrics, _database: database }
@@ -204,6 +206,23 @@ async fn where_there_is_no_conversation_the_identity_tells_two_actions_apart_and
     ] {
         world.ask(invocation).await;
         assert_eq!(world.notes.count(), runs, "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_header_that_is_trusted_names_the_gateways_user_unless_lambda_does() {
+    let world = World::new().await;
+    let user = |name: &str| gateway(json!({ "bedrockAgentCorePropagatedHeaders": { "x-user": name, "other": "o" } }));
+    for (invocation, identity, runs) in [
+        (user("a"), Some("a"), 1),
+        (user("b"), Some("b"), 2),
+        (user("a"), Some("b"), 2), // a replay: nobody new was seen
+        (Invocation { identity: Some("cognito".into()), ..user("a") }, Some("cognito"), 3),
+        (gateway(json!({ "bedrockAgentCorePropagatedHeaders": { "other": "a" } })), None, 4),
+        (gateway(json!({ "bedrockAgentCorePropagatedHeaders": { "x-user": "a", "X-User": "b" } })), None, 4),
+    ] {
+        world.ask(invocation).await;
+        assert_eq!((world.notes.last().identity(), world.notes.count()), (identity, runs));
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use action_group::door::DOORS;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -219,7 +220,9 @@ fn an_event_is_read_from_stdin() {
 
 #[test]
 fn each_door_has_one_json_document_of_definitions() {
-    for door in ["converse", "agent-function", "agent-openapi", "gateway"] {
+    let help = String::from_utf8(run(&["schema", "--help"]).stdout).expect("text");
+    for door in DOORS.iter().map(|door| door.name) {
+        assert!(help.contains(&format!("\n  {door} ")), "{door} is not in the help");
         let output = run(&["schema", door]);
         let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert!(document.to_string().contains("order_id"), "{door}");

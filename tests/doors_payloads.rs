@@ -112,3 +112,43 @@ async fn a_call_is_answered_through_the_newer_doors() {
     let output = function.output();
     assert!(output.contains("\"Tool\":\"unknown\""), "an unknown tool is counted: {output}");
 }
+
+/// The most memory that the process has had, in MB.
+#[cfg(target_os = "linux")]
+fn peak_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
+    line.split_whitespace().nth(1).and_then(|text| text.parse::<u64>().ok()).expect("a number") / 1024
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn six_hostile_megabytes_leave_a_small_function_room() {
+    let world = World::start(PROGRAM).await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
+    let many = |part: &str| {
+        let parts = vec![part; 6_000_000 / (part.len() + 1)];
+        format!("[{}]", parts.join(","))
+    };
+    let agent = |value: &str| {
+        let parameters = json!([{"name": "customer_id", "value": "C-1"}, {"name": "tags", "value": value}]);
+        json!({"actionGroup": "g", "function": "search_orders", "parameters": parameters}).to_string()
+    };
+    let control = json!({"functionInvocationInput": {"actionGroup": "g", "function": "x"}}).to_string();
+    for payload in [
+        many("1"),
+        many("[]"),
+        many("{\"a\":1}"),
+        many(r#"{"toolUse":{"toolUseId":"t1","name":"x","input":{}}}"#),
+        agent(&many("a")),
+        agent(&many("{a=[b]}")),
+        format!(r#"{{"returnControl":{{"invocationInputs":{}}}}}"#, many(&control)),
+        refund(&format!("\"{}\"", "\\u0001".repeat(990_000))),
+        refund(&many("\"a\"")),
+    ] {
+        function.invoke(raw(payload)).await;
+    }
+    assert!(function.is_alive());
+    let peak = peak_memory(function.id());
+    assert!(peak < 100, "it took {peak} MB");
+}

@@ -33,7 +33,7 @@ pub enum Command {
     #[command(after_help = invoke::HELP)]
     Invoke(Invoke),
     /// Print the tool definitions that a caller of DOOR wants.
-    #[command(after_help = "Examples:\n  dev schema converse\n  dev schema agent-openapi > openapi.json")]
+    #[command(after_help = schema::HELP)]
     Schema(Schema),
     /// List the calls that wait for a person's approval.
     #[command(after_help = "Example:\n  dev pending --db orders.db")]

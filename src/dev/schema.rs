@@ -16,9 +16,23 @@ use crate::{
     tools::{self, Backends, Settings},
 };
 
+pub const HELP: &str = "\
+Doors:
+  gateway            the tool schema of a Lambda target
+  mcp                the result of tools/list
+  agent-function     the functionSchema of an action group
+  agent-openapi      the OpenAPI document of an action group
+  flow               the Lambda nodes of a flow
+  converse           a toolConfig
+  return-of-control  as agent-function
+
+Examples:
+  dev schema converse
+  dev schema agent-openapi > openapi.json";
+
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// The door, for example converse, agent-function, agent-openapi or gateway.
+    /// The door; the list is below.
     #[arg(value_name = "DOOR")]
     pub door: String,
 }

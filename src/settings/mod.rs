@@ -54,6 +54,8 @@ pub struct Settings {
     pub reserve: Duration,
     /// `DEFAULT_BUDGET_MS`: the time for an invocation whose host gives no usable deadline. Default: 25 s.
     pub default_budget: Duration,
+    /// `IDENTITY_HEADER`: the propagated header that names the gateway's user. Default: none does.
+    pub identity_header: Option<String>,
     /// `RETRY_MODE`: how AWS clients retry, `adaptive` or `standard`. Default: adaptive.
     pub retry_mode: RetryMode,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
@@ -77,6 +79,9 @@ impl Settings {
             ),
             reserve: env.millis("RESERVE_MS", RESERVE, RESERVE_RANGE),
             default_budget: env.millis("DEFAULT_BUDGET_MS", DEFAULT_BUDGET, BUDGET_RANGE),
+            identity_header: env.optional("IDENTITY_HEADER", "the name of an HTTP header", |text| {
+                http::HeaderName::try_from(text).is_ok().then(|| text.to_owned())
+            }),
             retry_mode: retry_mode(env),
             doors: doors(env),
         };
@@ -146,6 +151,12 @@ mod tests {
     }
 
     #[test]
+    fn the_identity_header_is_the_name_of_a_header() {
+        assert_eq!(read(&[("IDENTITY_HEADER", "X-User")]).unwrap().identity_header.as_deref(), Some("X-User"));
+        assert!(fault(&[("IDENTITY_HEADER", "X User")]).contains("IDENTITY_HEADER is \"X User\""));
+    }
+
+    #[test]
     fn only_the_table_has_no_default() {
         let settings = read(&[]).unwrap();
         assert_eq!(settings.service, "bedrock-action-group");
@@ -153,6 +164,7 @@ mod tests {
         assert_eq!(settings.reserve, Duration::from_millis(500));
         assert_eq!(settings.default_budget, Duration::from_secs(25));
         assert_eq!(settings.doors.len(), DOORS.len());
+        assert_eq!(settings.identity_header, None);
 
         let mut env = Env::of::<&str, &str>([]);
         Settings::read(&mut env);

@@ -5,7 +5,7 @@
 //! | value | set by | to be trusted as far as |
 //! | --- | --- | --- |
 //! | [`tenant`](Caller::tenant) | Lambda, from the invoker's request | IAM lets the invoker name this tenant |
-//! | [`identity`](Caller::identity) | Lambda, from the invoker's Cognito credentials | Cognito |
+//! | [`identity`](Caller::identity) | Lambda, from the invoker's Cognito credentials; else the header that `IDENTITY_HEADER` names | Cognito; else whoever writes that header |
 //! | [`header`](Caller::header), [`query_parameter`](Caller::query_parameter) | the gateway's client; the gateway passes on what its target allows | the gateway's authoriser checks it, else not at all |
 //! | [`session_attribute`](Caller::session_attribute), [`conversation`](Caller::conversation) | the application that calls `InvokeAgent` | that application |
 //!
@@ -43,7 +43,7 @@ impl Caller {
         self.conversation.as_deref()
     }
 
-    /// The Cognito identity id of the invoker.
+    /// The Cognito identity id of the invoker; where there is none, the header that `IDENTITY_HEADER` trusts.
     pub fn identity(&self) -> Option<&str> {
         self.identity.as_deref()
     }
