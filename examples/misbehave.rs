@@ -1,4 +1,4 @@
-//! A whole function with tools of its own: one that works, and three that no tool should be like.
+//! A whole function with tools of its own: one that works, and four that no tool should be like.
 //!
 //! `tests/lambda.rs` runs it against a stub of the Runtime API, and shows that each call is answered all the same. It
 //! also shows the least that a function needs: arguments, a tool, a toolbox, `main`.
@@ -77,6 +77,19 @@ impl Tool for Hangs {
     }
 }
 
+/// Has no effect that could be known, and never answers.
+struct HangsOnce;
+
+impl Tool for HangsOnce {
+    const NAME: &'static str = "hangs_once";
+    type Args = Nothing;
+    type Output = ();
+
+    async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        pending().await
+    }
+}
+
 /// Blocks its thread, which even a timeout cannot end.
 struct Blocks;
 
@@ -100,8 +113,9 @@ async fn build() -> Result<Handler, StartError> {
     let mut env = Env::process();
     let settings = Settings::read(&mut env);
     env.finish()?;
-    let toolbox = Toolbox::builder().tool(Works).tool(Panics).tool(Hangs).tool(Blocks).build()?;
-    Ok(app::assemble(&settings, toolbox, &aws::sdk_config().await, Box::new(stdout())))
+    let sdk = aws::sdk_config(settings.retry_mode).await;
+    let toolbox = Toolbox::builder().tool(Works).tool(Panics).tool(Hangs).tool(HangsOnce).tool(Blocks).build()?;
+    app::assemble(&settings, toolbox, &sdk, Box::new(stdout()))
 }
 
 fn main() -> ExitCode {

@@ -13,6 +13,7 @@ use crate::{
     aws,
     call::Pipeline,
     clock::Clock,
+    door,
     handler::{Handler, Terms},
     idempotency::Store,
     runtime::StartError,
@@ -32,18 +33,35 @@ pub async fn build() -> Result<Handler, StartError> {
     let settings = Settings::read(&mut env);
     let own = tools::Settings::read(&mut env);
     env.finish()?;
-    let sdk = aws::sdk_config().await;
+    let sdk = aws::sdk_config(settings.retry_mode).await;
     let toolbox = tools::toolbox(tools::Backends::new(&own, &sdk))?;
-    Ok(assemble(&settings, toolbox, &sdk, Box::new(stdout())))
+    assemble(&settings, toolbox, &sdk, Box::new(stdout()))
 }
 
-/// A function of these tools. Metric lines go to `metrics`.
-pub fn assemble(settings: &Settings, toolbox: Toolbox, sdk: &SdkConfig, metrics: Box<dyn Write + Send>) -> Handler {
+/// A function of these tools. Metric lines go to `metrics`. A policy goes in here, by [`Handler::authorised_by`].
+///
+/// # Errors
+///
+/// All that some open door cannot say of a tool.
+pub fn assemble(
+    settings: &Settings,
+    toolbox: Toolbox,
+    sdk: &SdkConfig,
+    metrics: Box<dyn Write + Send>,
+) -> Result<Handler, StartError> {
+    let faults = door::faults(&toolbox, &settings.doors);
+    if !faults.is_empty() {
+        return Err(StartError::Doors(faults.join("\n")));
+    }
     let clock = Clock::system();
     let telemetry = Telemetry::new(&settings.metrics_namespace, &settings.service, clock.clone(), metrics);
     let store = Store::new(aws_sdk_dynamodb::Client::new(sdk), &settings.idempotency_table, clock);
     let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
-    let terms =
-        Terms { reserve: settings.reserve, default_budget: settings.default_budget, doors: settings.doors.clone() };
-    Handler::new(pipeline, terms)
+    let terms = Terms {
+        reserve: settings.reserve,
+        default_budget: settings.default_budget,
+        identity_header: settings.identity_header.clone(),
+        doors: settings.doors.clone(),
+    };
+    Ok(Handler::new(pipeline, terms))
 }

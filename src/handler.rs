@@ -10,8 +10,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::{Deadline, Pipeline, Surroundings},
+    authorise::Authorise,
+    call::{Call, Deadline, Pipeline, Surroundings, longest},
     door::{self, Door, Event, Refusal, Request},
+    outcome::{Failure, FailureKind},
+    payload::{self, Payload},
     telemetry::Origin,
 };
 
@@ -26,6 +29,10 @@ pub struct Invocation {
     pub request_id: String,
     /// The X-Ray trace header.
     pub trace_id: Option<String>,
+    /// The Cognito identity id of the invoker, as Lambda says it.
+    pub identity: Option<String>,
+    /// The tenant for which the function was invoked, as Lambda says it.
+    pub tenant: Option<String>,
     /// When the host ends the invocation; `None` where it did not say, or said nonsense.
     pub deadline: Option<Instant>,
 }
@@ -42,16 +49,16 @@ impl std::fmt::Debug for Invocation {
 #[serde(rename_all = "camelCase")]
 #[error("{error_type}: {error_message}")]
 pub struct FunctionError {
-    /// `InvalidPayload`, `InvalidClientContext`, `NotAToolCall` or `Internal`.
-    pub error_type: String,
+    /// `InvalidPayload`, `InvalidClientContext`, `NotAToolCall` or `Internal`; `Start.…` if the function does not start.
+    pub error_type: &'static str,
     /// One or two sentences.
     pub error_message: String,
 }
 
 impl FunctionError {
     /// An error of this type, with its sentences.
-    pub fn new(error_type: &str, error_message: impl Into<String>) -> Self {
-        Self { error_type: error_type.to_owned(), error_message: error_message.into() }
+    pub fn new(error_type: &'static str, error_message: impl Into<String>) -> Self {
+        Self { error_type, error_message: error_message.into() }
     }
 }
 
@@ -62,6 +69,8 @@ pub struct Terms {
     pub reserve: Duration,
     /// The time an invocation has whose host does not say.
     pub default_budget: Duration,
+    /// The propagated header that names the gateway's user, if one can be trusted to.
+    pub identity_header: Option<String>,
     /// The doors that may be used, in the order of detection.
     pub doors: Vec<&'static Door>,
 }
@@ -69,14 +78,20 @@ pub struct Terms {
 /// Serves invocations. One for the life of the process; shared by all workers.
 #[derive(Debug)]
 pub struct Handler {
-    pipeline: Arc<Pipeline>,
+    pipeline: Pipeline,
     terms: Terms,
 }
 
 impl Handler {
     /// A handler on these terms.
     pub fn new(pipeline: Pipeline, terms: Terms) -> Self {
-        Self { pipeline: Arc::new(pipeline), terms }
+        Self { pipeline, terms }
+    }
+
+    /// The same, with a policy that is asked about each call.
+    #[must_use]
+    pub fn authorised_by(self, policy: impl Authorise) -> Self {
+        Self { pipeline: self.pipeline.authorised_by(Arc::new(policy)), ..self }
     }
 
     /// Answers one invocation, before its deadline, whatever it holds.
@@ -95,22 +110,64 @@ impl Handler {
         Ok((request.encode)(outcomes))
     }
 
+    /// Warns if `time`, all that an invocation has, is too short for a tool with all its attempts: its calls are then cut
+    /// short by the deadline, and not by its timeout.
+    pub fn check_time(&self, time: Duration) {
+        let Some(tool) = self.pipeline.toolbox().slowest() else { return };
+        let needed = longest(tool.timeout) + self.terms.reserve;
+        if time < needed {
+            tracing::warn!(
+                tool = tool.name,
+                time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+                needed_ms = u64::try_from(needed.as_millis()).unwrap_or(u64::MAX),
+                "The function's timeout is shorter than this tool's with all its attempts. Raise TimeoutSeconds, or lower \
+                 the tool's timeout."
+            );
+        }
+    }
+
+    /// The process is to end: calls on their way end by what is known of them.
+    pub fn end(&self) {
+        self.pipeline.end();
+    }
+
     /// The door, and what it reads in the event.
     fn read(&self, invocation: &Invocation) -> Result<(&'static Door, Request), FunctionError> {
-        let body = serde_json::from_slice(&invocation.payload).map_err(|fault| {
-            let (line, column) = (fault.line(), fault.column());
-            let text = format!("The payload is no JSON that can be read (line {line}, column {column}).");
-            FunctionError::new("InvalidPayload", text)
-        })?;
-        let event = Event { body, client_context: client_context(invocation.client_context.as_deref())? };
-        let door = door::detect(&event, &self.terms.doors).map_err(not_a_call)?;
-        let request = (door.decode)(event, self.pipeline.toolbox()).map_err(not_a_call)?;
-        Ok((door, request))
+        let invalid = |sentence: String| FunctionError::new("InvalidPayload", sentence);
+        let Payload { value, flaw } =
+            payload::read(&invocation.payload).map_err(|unreadable| invalid(unreadable.to_string()))?;
+        let event = Event { body: value, client_context: client_context(invocation.client_context.as_deref())? };
+        let found = door::detect(&event, &self.terms.doors)
+            .and_then(|door| Ok((door, (door.decode)(event, self.pipeline.toolbox())?)));
+        let found =
+            found.map(|(door, request)| (door, attributed(request, invocation, self.terms.identity_header.as_deref())));
+        match (found, flaw) {
+            (Ok(found), None) => Ok(found),
+            (Ok((door, request)), Some(flaw)) if !request.calls.is_empty() => Ok((door, refused(request, &flaw))),
+            (_, Some(flaw)) => Err(invalid(flaw)),
+            (Err(Refusal(sentence)), None) => Err(FunctionError::new("NotAToolCall", sentence)),
+        }
     }
 }
 
-fn not_a_call(refusal: Refusal) -> FunctionError {
-    FunctionError::new("NotAToolCall", refusal.0)
+/// The request with what the host says about the caller: the door saw the event only. Where the host names nobody, the
+/// header may that the deployment trusts.
+fn attributed(request: Request, invocation: &Invocation, identity_header: Option<&str>) -> Request {
+    let attribute = |mut call: Call| {
+        let header = identity_header.and_then(|name| call.caller.header(name));
+        let identity = invocation.identity.as_deref().or(header).unwrap_or_default().to_owned();
+        let tenant = invocation.tenant.as_deref().unwrap_or_default();
+        call.caller = call.caller.with_identity(identity).with_tenant(tenant);
+        call
+    };
+    Request { calls: request.calls.into_iter().map(attribute).collect(), ..request }
+}
+
+/// The request with no call to run: each is answered with the payload's flaw.
+fn refused(request: Request, flaw: &str) -> Request {
+    let failure = Failure::new(FailureKind::InvalidInput, format!("{flaw} So the call was not run."));
+    let object = |call: Call| Call { objection: call.objection.or_else(|| Some(failure.clone())), ..call };
+    Request { calls: request.calls.into_iter().map(object).collect(), ..request }
 }
 
 /// Reads a client context: JSON, or JSON in base64. An empty one is none.
@@ -118,8 +175,9 @@ fn not_a_call(refusal: Refusal) -> FunctionError {
 /// One that cannot be read ends the invocation: it may have named the tool, and the payload alone must not choose one.
 fn client_context(raw: Option<&[u8]>) -> Result<Option<Value>, FunctionError> {
     let Some(raw) = raw.filter(|raw| !raw.trim_ascii().is_empty()) else { return Ok(None) };
-    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| serde_json::from_slice(&json).ok());
-    match serde_json::from_slice(raw).ok().or_else(decoded) {
+    let clear = |json: &[u8]| payload::read(json).ok().filter(|read| read.flaw.is_none()).map(|read| read.value);
+    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| clear(&json));
+    match clear(raw).or_else(decoded) {
         Some(Value::Null) => Ok(None),
         Some(context @ Value::Object(_)) => Ok(Some(context)),
         _ => Err(FunctionError::new(
@@ -148,7 +206,8 @@ mod tests {
         for none in [None, Some(&b""[..]), Some(b"  "), Some(b"null")] {
             assert_eq!(client_context(none), Ok(None));
         }
-        for broken in [&b"not json"[..], b"\"text\"", b"[]", b"\xff", b"{"] {
+        let doubled = br#"{"custom":{"a":1,"a":2}}"#;
+        for broken in [&b"not json"[..], b"\"text\"", b"[]", b"\xff", b"{", doubled] {
             assert!(client_context(Some(broken)).is_err(), "{broken:?}");
         }
     }

@@ -3,8 +3,9 @@
 //! ```text
 //! event + context
 //!   └─ door.decode ──► calls ──► for each call, concurrently:
-//!                                  find tool ─ validate arguments ─ acquire key
-//!                                  ─ attempt (timeout, retry) ─ record outcome ─ metric, log
+//!                                  find tool ─ validate arguments ─ authorise ─ time left
+//!                                  ─ acquire key ─ attempt (timeout, retry) ─ record outcome
+//!                                  ─ fit the answer ─ metric, log
 //!   ◄─ door.encode ◄─ outcomes ◄──┘
 //! ```
 //!
@@ -15,13 +16,17 @@
 //! | [`door`] | the wire formats through which calls arrive and are answered |
 //! | [`call`] | a call's life, from name and arguments to outcome |
 //! | [`arguments`] | the schema the model is told, and the check against it |
+//! | [`authorise`] | who may do what: a seam for a policy of your own |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
 //! | [`telemetry`] | the metric line and the log line of every call |
 //! | [`aws`] | the configuration of every AWS client |
 //! | [`clock`] | the time of day, and a clock that tests can stop |
+//! | [`ending`] | the end of the process, told to those who wait |
 //! | [`handler`] | one invocation, from bytes to answer |
+//! | [`payload`] | bytes to JSON, within limits and unambiguous |
 //! | [`app`] | puts the parts together |
+//! | [`approver`] | a second function, by which a person approves what waits |
 //! | [`settings`] | the environment variables, checked at start |
 //! | [`runtime`] | the Lambda Runtime API: invocations in, answers out |
 //! | `dev` | the local program: the embedded DynamoDB, the demo backends, the command line |
@@ -29,16 +34,20 @@
 extern crate self as action_group; // so that the examples of the documentation can be pasted into src/tools
 
 pub mod app;
+pub mod approver;
 pub mod arguments;
+pub mod authorise;
 pub mod aws;
 pub mod call;
 pub mod clock;
 #[cfg(feature = "dev")]
 pub mod dev;
 pub mod door;
+pub mod ending;
 pub mod handler;
 pub mod idempotency;
 pub mod outcome;
+pub mod payload;
 pub mod runtime;
 pub mod settings;
 pub mod telemetry;

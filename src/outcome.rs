@@ -63,7 +63,7 @@ pub enum Fixer {
 }
 
 impl FailureKind {
-    /// Every kind, in the order of the table above.
+    /// Every kind, in the order of the variants.
     pub const ALL: [Self; 13] = [
         Self::InvalidInput,
         Self::NotFound,
@@ -149,6 +149,9 @@ impl Changed {
     }
 }
 
+/// The closing sentence of a failure that changed nothing, where the tool has none of its own.
+pub const NOTHING: &str = "Nothing was changed.";
+
 /// The end of a call that has no result. Everything in it may be read by the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -160,12 +163,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure that changed nothing. `text` is one or more whole sentences: what failed, and what to do next.
+    /// A failure that changed nothing. `text` is one or more whole sentences: what failed, and what to do next. What is
+    /// beyond 2000 characters is cut: a tool may quote an argument, and that may have megabytes.
     pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
-            text: text.into(),
-            closing: Cow::Borrowed("Nothing was changed."),
+            text: shortened(text.into()),
+            closing: Cow::Borrowed(NOTHING),
             retryable: kind.retryable(),
             changed: Changed::Nothing,
         }
@@ -217,6 +221,24 @@ impl Failure {
     }
 }
 
+fn shortened(mut text: String) -> String {
+    const LONGEST: usize = 2_000;
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// The failure of a read whose result does not fit: it says how to ask for less. `closing` says that nothing was changed.
+pub fn too_large(size: usize, limit: usize, closing: impl Into<Cow<'static, str>>) -> Failure {
+    let text = format!(
+        "The result is too large: {size} bytes of {limit} that fit. Narrow the question, for example with a filter or a \
+         smaller limit."
+    );
+    Failure::new(FailureKind::TooLarge, text).with_changed(Changed::Nothing, closing)
+}
+
 /// What stands in for the result of an effect that is done, when the result is too large: the model must learn that it
 /// happened, whatever its size.
 pub fn left_out(size: usize) -> Value {
@@ -261,6 +283,13 @@ mod tests {
         let failure = failure.with_changed(Changed::Unknown, "The label may have been made.");
         assert!(failure.message().ends_with("The label may have been made."));
         assert_eq!(failure.to_json()["changed"], "unknown");
+    }
+
+    #[test]
+    fn a_text_that_quotes_megabytes_is_cut() {
+        let failure = Failure::new(FailureKind::NotFound, "é".repeat(3_000_000));
+        assert_eq!(failure.message(), format!("{}… {NOTHING}", "é".repeat(2_000)));
+        assert_eq!(Failure::new(FailureKind::NotFound, "é".repeat(2_000)).text.chars().count(), 2_000);
     }
 
     #[test]

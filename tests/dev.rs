@@ -6,6 +6,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use action_group::door::DOORS;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -179,6 +180,18 @@ fn stdout_holds_answers_only_whatever_is_logged() {
     assert!(text(&output.stderr).contains("RUST_LOG"), "{}", text(&output.stderr));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stderr_that_takes_nothing_changes_no_answer() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").expect("the device");
+    let events = Events::new();
+    let event = events.tool_use("send_email", &json!({"to": "a@example.com", "subject": "s", "body": "b"}));
+    let output = dev().arg("invoke").arg(event).env("RUST_LOG", "debug").stderr(full()).output().expect("it runs");
+    assert_eq!(answers(&output)[0]["toolResult"]["status"], "success");
+    assert!(output.status.success());
+    assert_eq!(dev().args(["invoke", "no/such/file"]).stderr(full()).status().expect("it runs").code(), Some(2));
+}
+
 #[test]
 fn answers_of_files_started_at_once_come_in_the_order_of_the_files() {
     let events = Events::new();
@@ -207,7 +220,9 @@ fn an_event_is_read_from_stdin() {
 
 #[test]
 fn each_door_has_one_json_document_of_definitions() {
-    for door in ["converse", "agent-function", "agent-openapi", "gateway"] {
+    let help = String::from_utf8(run(&["schema", "--help"]).stdout).expect("text");
+    for door in DOORS.iter().map(|door| door.name) {
+        assert!(help.contains(&format!("\n  {door} ")), "{door} is not in the help");
         let output = run(&["schema", door]);
         let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert!(document.to_string().contains("order_id"), "{door}");

@@ -22,21 +22,23 @@ use action_group::{
 };
 use aws_sdk_dynamodb::{
     config::retry::RetryConfig,
-    types::{AttributeValue, Put, TransactWriteItem, Update},
+    types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
 };
 use serde_json::{Value, json};
-use support::{Database, Fault, Network};
+use support::{Break, Database, Network};
 
 /// What the next attempts of a scripted tool do, in turn; the last one is repeated.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Succeed,
+    TellKey,
     Hang,
     Panic,
     Busy,
     NoAnswer,
     Internal,
     Reject,
+    Write,
 }
 
 /// Do what the test says.
@@ -46,9 +48,16 @@ struct Order {
     #[schemars(extend("examples" = ["A"]))]
     thing: String,
     /// How much.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "lucky")]
     #[allow(dead_code, reason = "it tells two calls with one key apart")]
     amount: u32,
+}
+
+fn lucky<'de, D: serde::Deserializer<'de>>(amount: D) -> Result<u32, D::Error> {
+    match serde::Deserialize::deserialize(amount)? {
+        13 => Err(serde::de::Error::custom("13 is no lucky amount")),
+        amount => Ok(amount),
+    }
 }
 
 fn one() -> u32 {
@@ -56,39 +65,38 @@ fn one() -> u32 {
 }
 
 /// A tool that counts its attempts and follows a script.
-struct Scripted<const EFFECT: u8> {
+struct Scripted {
+    effect: Effect,
     script: Vec<Step>,
     attempts: Arc<AtomicU32>,
     result: Value,
 }
 
-const KEYED: u8 = 0;
-const ONCE: u8 = 1;
-const READ: u8 = 2;
-
-impl<const EFFECT: u8> Tool for Scripted<EFFECT> {
+impl Tool for Scripted {
     const NAME: &'static str = "scripted";
     type Args = Order;
     type Output = Value;
 
     fn policy(&self) -> Policy<Order> {
-        let effect = [Effect::Keyed, Effect::Once, Effect::ReadOnly][usize::from(EFFECT)];
-        Policy::new(effect).timeout(Duration::from_millis(300)).key(|order: &Order| json!([order.thing]))
+        Policy::new(self.effect).timeout(Duration::from_millis(200)).key(|order: &Order| json!([order.thing]))
     }
 
     async fn call(&self, _: Order, context: &CallContext) -> Result<Success<Value>, ToolError> {
         let attempt = self.attempts.fetch_add(1, Ordering::SeqCst) as usize;
         match self.script.get(attempt).or(self.script.last()) {
             Some(Step::Hang) => std::future::pending().await,
-            Some(Step::Panic) => panic!("secret"),
+            // Past the hook, which may take longer to print a backtrace than the timeout above allows.
+            Some(Step::Panic) => std::panic::resume_unwind(Box::new("secret")),
             Some(Step::Busy) => Err(ToolError::transient("The backend is busy.")),
             Some(Step::NoAnswer) => Err(ToolError::no_answer("The backend did not answer.")),
             Some(Step::Internal) => Err(ToolError::internal("secret")),
-            Some(Step::Reject) => Err(ToolError::rejected("Not on a Sunday.")),
-            Some(Step::Succeed) | None => {
-                Ok(if self.result == json!("key") { json!(context.idempotency_key()) } else { self.result.clone() }
-                    .into())
+            Some(Step::Write) => {
+                let write = Write::new(TransactWriteItem::builder().build());
+                Ok(Success::with_writes(self.result.clone(), vec![write]))
             }
+            Some(Step::Reject) => Err(ToolError::rejected("Not on a Sunday.")),
+            Some(Step::TellKey) => Ok(json!(context.idempotency_key()).into()),
+            Some(Step::Succeed) | None => Ok(self.result.clone().into()),
         }
     }
 }
@@ -139,9 +147,7 @@ impl Tool for Withdraw {
             .condition_expression("balance >= :amount")
             .update_expression("SET balance = balance - :amount")
             .expression_attribute_values(":amount", amount)
-            .return_values_on_condition_check_failure(
-                aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld,
-            )
+            .return_values_on_condition_check_failure(AllOld)
             .build()?;
         let write = Write::new(TransactWriteItem::builder().update(update).build()).or_else(|item| {
             let balance = item.and_then(|item| item["balance"].as_n().ok().cloned()).unwrap_or_default();
@@ -151,6 +157,37 @@ impl Tool for Withdraw {
     }
 }
 
+/// Does it, and cannot be told from one time to the next.
+struct Unruly {
+    effect: Effect,
+    attempts: Arc<AtomicU32>,
+}
+
+impl Tool for Unruly {
+    const NAME: &'static str = "unruly";
+    type Args = Order;
+    type Output = std::collections::BTreeMap<Vec<u8>, u8>;
+
+    fn policy(&self) -> Policy<Order> {
+        Policy::new(self.effect).key(|order: &Order| {
+            assert_ne!(order.thing, "no key", "secret");
+            json!([order.thing])
+        })
+    }
+
+    async fn call(&self, _: Order, _: &CallContext) -> Result<Success<Self::Output>, ToolError> {
+        self.attempts.fetch_add(1, Ordering::SeqCst);
+        Ok([(vec![1], 1)].into_iter().collect::<Self::Output>().into())
+    }
+}
+
+async fn unruly(effect: Effect) -> World {
+    let (database, attempts) = (Database::start().await, Arc::<AtomicU32>::default());
+    let tool = Unruly { effect, attempts: Arc::clone(&attempts) };
+    let pipeline = pipeline(Toolbox::builder().tool(tool).build().expect("a toolbox"), database.store());
+    World { database, pipeline, attempts }
+}
+
 struct World {
     database: Database,
     pipeline: Pipeline,
@@ -158,10 +195,10 @@ struct World {
 }
 
 impl World {
-    async fn of<const EFFECT: u8>(script: &[Step], result: Value) -> Self {
+    async fn of(effect: Effect, script: &[Step], result: Value) -> Self {
         let database = Database::start().await;
         let attempts = Arc::new(AtomicU32::new(0));
-        let tool = Scripted::<EFFECT> { script: script.to_vec(), attempts: Arc::clone(&attempts), result };
+        let tool = Scripted { effect, script: script.to_vec(), attempts: Arc::clone(&attempts), result };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
         let pipeline = pipeline(toolbox, database.store());
         Self { database, pipeline, attempts }
@@ -201,8 +238,12 @@ fn pipeline(toolbox: Toolbox, store: Store) -> Pipeline {
 }
 
 async fn call(pipeline: &Pipeline, arguments: Value) -> Outcome {
+    call_by(pipeline, Caller::default(), arguments).await
+}
+
+async fn call_by(pipeline: &Pipeline, caller: Caller, arguments: Value) -> Outcome {
     let tool = pipeline.toolbox().names().next().expect("a tool").to_owned();
-    let call = Call { tool, arguments: Arguments::from_json(arguments), ..Call::default() };
+    let call = Call { tool, arguments: Arguments::from_json(arguments), caller, ..Call::default() };
     let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
     let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
     pipeline.run(call, &around).await
@@ -220,7 +261,7 @@ fn failed(outcome: &Outcome) -> (FailureKind, Changed, bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_equal_call_gets_the_stored_result_whatever_its_value_and_runs_nothing() {
     for result in [json!({"a": 1}), json!(null), json!(false), json!(0), json!(""), json!([]), json!({})] {
-        let world = World::of::<ONCE>(&[Step::Succeed], result.clone()).await;
+        let world = World::of(Effect::Once, &[Step::Succeed], result.clone()).await;
         assert_eq!(world.call(json!({"thing": "A", "amount": 2})).await, success(result.clone(), false));
         assert_eq!(world.call(json!({"amount": 2, "thing": "A"})).await, success(result, true));
         assert_eq!(world.attempts(), 1);
@@ -229,7 +270,7 @@ async fn an_equal_call_gets_the_stored_result_whatever_its_value_and_runs_nothin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_key_is_another_action_and_other_arguments_under_one_key_are_refused() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     assert_eq!(world.call(json!({"thing": "A"})).await, success(json!(1), false));
     assert_eq!(world.call(json!({"thing": "B"})).await, success(json!(1), false));
     let reused = world.call(json!({"thing": "A", "amount": 2})).await;
@@ -240,7 +281,7 @@ async fn another_key_is_another_action_and_other_arguments_under_one_key_are_ref
 #[tokio::test(flavor = "multi_thread")]
 async fn what_must_happen_once_is_never_run_again_after_an_end_that_leaves_it_open() {
     for step in [Step::Hang, Step::Panic, Step::NoAnswer, Step::Internal] {
-        let world = World::of::<ONCE>(&[step, Step::Succeed], json!(1)).await;
+        let world = World::of(Effect::Once, &[step, Step::Succeed], json!(1)).await;
         for _ in 0..2 {
             let outcome = world.call(json!({"thing": "A"})).await;
             assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, false), "{step:?}");
@@ -252,20 +293,21 @@ async fn what_must_happen_once_is_never_run_again_after_an_end_that_leaves_it_op
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keyed_effect_is_run_again_with_the_same_key() {
-    let world = World::of::<KEYED>(&[Step::Hang, Step::Panic, Step::Succeed], json!("key")).await;
+    let world = World::of(Effect::Keyed, &[Step::Hang, Step::Panic, Step::TellKey], json!(null)).await;
     let unknown = world.call(json!({"thing": "A"})).await;
     assert_eq!(failed(&unknown), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
     let Outcome::Success { result: key, replayed: false } = world.call(json!({"thing": "A"})).await else {
         panic!("the next call takes over")
     };
     assert_eq!(key.as_str().map(str::len), Some(64));
-    let other = World::of::<KEYED>(&[Step::Succeed], json!("key")).await;
+    let other = World::of(Effect::Keyed, &[Step::TellKey], json!(null)).await;
     assert_eq!(other.call(json!({"thing": "A"})).await, success(key, false));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_keyed_effect_that_an_earlier_call_may_have_had_is_not_said_to_be_nothing() {
-    let world = World::of::<KEYED>(&[Step::NoAnswer, Step::NoAnswer, Step::NoAnswer, Step::Reject], json!("key")).await;
+    let world =
+        World::of(Effect::Keyed, &[Step::NoAnswer, Step::NoAnswer, Step::NoAnswer, Step::Reject], json!("key")).await;
     for _ in 0..2 {
         let outcome = world.call(json!({"thing": "A"})).await;
         assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, true), "{outcome:?}");
@@ -276,7 +318,7 @@ async fn a_keyed_effect_that_an_earlier_call_may_have_had_is_not_said_to_be_noth
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_that_changed_nothing_leaves_the_key_free() {
     for (step, kind) in [(Step::Reject, FailureKind::Rejected), (Step::Busy, FailureKind::Transient)] {
-        let world = World::of::<ONCE>(&[step, step, step, Step::Succeed], json!(1)).await;
+        let world = World::of(Effect::Once, &[step, step, step, Step::Succeed], json!(1)).await;
         while world.attempts() < 3 {
             let (found, changed, _) = failed(&world.call(json!({"thing": "A"})).await);
             assert_eq!((found, changed), (kind, Changed::Nothing));
@@ -288,7 +330,7 @@ async fn a_failure_that_changed_nothing_leaves_the_key_free() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_is_tried_three_times_and_never_said_to_have_changed_anything() {
     for step in [Step::Hang, Step::Busy, Step::NoAnswer] {
-        let world = World::of::<READ>(&[step], json!(1)).await;
+        let world = World::of(Effect::ReadOnly, &[step], json!(1)).await;
         let (_, changed, retryable) = failed(&world.call(json!({"thing": "A"})).await);
         assert_eq!((changed, retryable, world.attempts()), (Changed::Nothing, true, 3), "{step:?}");
     }
@@ -296,7 +338,7 @@ async fn a_read_is_tried_three_times_and_never_said_to_have_changed_anything() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_calls_at_once_have_one_effect_and_one_answer() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!({"n": 7})).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!({"n": 7})).await;
     let calls = (0..16).map(|_| world.call(json!({"thing": "A"})));
     let outcomes = futures_util::future::join_all(calls).await;
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == success(json!({"n": 7}), false)).count(), 1);
@@ -325,7 +367,7 @@ async fn held_by_another(world: &World) -> Guard {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_action_is_running_waits_and_then_says_so() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let guard = held_by_another(&world).await;
     let outcome = world.call(json!({"thing": "A"})).await;
     assert_eq!(failed(&outcome), (FailureKind::InProgress, Changed::Nothing, true));
@@ -335,7 +377,7 @@ async fn a_call_whose_action_is_running_waits_and_then_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_gets_the_result_of_the_one_that_runs() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let guard = held_by_another(&world).await;
     let ends = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -347,7 +389,7 @@ async fn a_call_that_waits_gets_the_result_of_the_one_that_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_takes_its_turn_when_the_one_that_runs_changed_nothing() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let guard = held_by_another(&world).await;
     let ends = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -359,7 +401,7 @@ async fn a_call_that_waits_takes_its_turn_when_the_one_that_runs_changed_nothing
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_refused_leaves_the_record_as_it_is() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     world.call(json!({"thing": "A"})).await;
     for _ in 0..2 {
         assert_eq!(failed(&world.call(json!({"thing": "A", "amount": 2})).await).0, FailureKind::KeyReused);
@@ -370,13 +412,13 @@ async fn a_call_that_is_refused_leaves_the_record_as_it_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_effect_whose_record_cannot_be_completed_is_told_as_done() {
-    for fault in [Fault::Throttle, Fault::BreakReply, Fault::HoldRequest] {
-        let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    for fault in [Break::Throttle, Break::CutReply, Break::HoldRequest] {
+        let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
         let network = Network::new();
         let endpoint = network.proxy(&world.database.endpoint()).await.endpoint();
         let store = Store::new(support::client(&endpoint), Database::RECORDS, Clock::system());
         let attempts = Arc::clone(&world.attempts);
-        let tool = Scripted::<ONCE> { script: vec![], attempts, result: json!(1) };
+        let tool = Scripted { effect: Effect::Once, script: vec![], attempts, result: json!(1) };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
         network.break_at([(1, fault)]);
         assert_eq!(call(&pipeline(toolbox, store), json!({"thing": "A"})).await, success(json!(1), false), "{fault:?}");
@@ -387,7 +429,7 @@ async fn an_effect_whose_record_cannot_be_completed_is_told_as_done() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_is_too_large_to_keep_is_replayed_as_done() {
     let large = json!("x".repeat(400_000));
-    let world = World::of::<ONCE>(&[Step::Succeed], large).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], large).await;
     for replay in [false, true] {
         let outcome = world.call(json!({"thing": "A"})).await;
         let Outcome::Success { result, replayed } = outcome else { panic!("it was done, but: {outcome:?}") };
@@ -438,7 +480,7 @@ async fn a_commit_that_is_refused_after_a_lost_answer_is_not_said_to_be_nothing(
     let config = support::client(&endpoint).config().to_builder().retry_config(retrying).build();
     let store = Store::new(aws_sdk_dynamodb::Client::from_conf(config), Database::RECORDS, Clock::system());
     let toolbox = Toolbox::builder().tool(Withdraw::on(&world.database)).build().expect("a toolbox");
-    network.break_at([(0, Fault::BreakReply)].into_iter().chain((1..100).map(|at| (at, Fault::Throttle))));
+    network.break_at([(0, Break::CutReply)].into_iter().chain((1..100).map(|at| (at, Break::Throttle))));
     let outcome = call(&pipeline(toolbox, store), json!({"amount": 30})).await;
     assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
     assert_eq!(world.balance().await, "70");
@@ -447,7 +489,7 @@ async fn a_commit_that_is_refused_after_a_lost_answer_is_not_said_to_be_nothing(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_record_table_away_no_effect_begins() {
-    let World { database, pipeline, attempts } = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let World { database, pipeline, attempts } = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     if !database.is_ours() {
         return;
     }
@@ -468,7 +510,7 @@ impl Rivals {
     async fn new() -> Self {
         let database = Database::start().await;
         let toolbox = Toolbox::builder()
-            .tool(Scripted::<KEYED> { script: vec![], attempts: Arc::default(), result: json!(1) })
+            .tool(Scripted { effect: Effect::Keyed, script: vec![], attempts: Arc::default(), result: json!(1) })
             .build()
             .expect("a toolbox");
         let definition = toolbox.get("scripted").expect("the tool").definition();
@@ -571,15 +613,61 @@ async fn an_expired_record_is_replaced_although_it_is_still_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_conversations_do_not_share_a_key_and_one_conversation_does() {
-    let world = World::of::<ONCE>(&[Step::Succeed], json!(1)).await;
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let mut replays = Vec::new();
     for conversation in ["x", "y", "x"] {
-        let caller = Caller { conversation: Some(conversation.into()), identity: None };
-        let arguments = Arguments::from_json(json!({"thing": "A"}));
-        let call = Call { tool: "scripted".into(), arguments, caller, ..Call::default() };
-        let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
-        let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
-        replays.push(matches!(world.pipeline.run(call, &around).await, Outcome::Success { replayed: true, .. }));
+        let caller = Caller::default().with_conversation(conversation);
+        let outcome = call_by(&world.pipeline, caller, json!({"thing": "A"})).await;
+        replays.push(matches!(outcome, Outcome::Success { replayed: true, .. }));
     }
     assert_eq!(replays, [false, false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_is_no_json_unmakes_no_effect_and_does_not_repeat_it() {
+    for world in [unruly(Effect::Once).await, unruly(Effect::Keyed).await] {
+        for replayed in [false, true] {
+            let outcome = world.call(json!({"thing": "A"})).await;
+            assert!(
+                matches!(&outcome, Outcome::Success { result, replayed: again } if result["done"] == true && *again == replayed),
+                "{outcome:?}"
+            );
+        }
+        assert_eq!(world.attempts(), 1);
+    }
+    let read = unruly(Effect::ReadOnly).await.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&read), (FailureKind::Internal, Changed::Nothing, false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_panics_is_a_failure_of_its_own_call_only() {
+    let world = unruly(Effect::Once).await;
+    let (broken, other) = tokio::join!(world.call(json!({"thing": "no key"})), world.call(json!({"thing": "A"})));
+    assert_eq!(failed(&broken), (FailureKind::Internal, Changed::Nothing, false));
+    assert!(matches!(other, Outcome::Success { .. }));
+    assert_eq!(world.attempts(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_was_used_is_not_said_to_be_an_action_that_was_not_done() {
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
+    world.call(json!({"thing": "A"})).await;
+    let reused = world.call(json!({"thing": "A", "amount": 2})).await;
+    assert!(reused.failure().expect("a failure").message().ends_with("This call changed nothing."));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_only_the_type_knows_is_told_in_whole_sentences() {
+    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
+    let refused = world.call(json!({"thing": "A", "amount": 13})).await;
+    let message = refused.failure().expect("a failure").message();
+    assert_eq!(message, "The arguments are refused: 13 is no lucky amount. Nothing was changed.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_that_nobody_commits_are_no_success() {
+    let keyed = World::of(Effect::Keyed, &[Step::Write], json!(1)).await.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&keyed), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
+    let read = World::of(Effect::ReadOnly, &[Step::Write], json!(1)).await.call(json!({"thing": "A"})).await;
+    assert_eq!(failed(&read), (FailureKind::Internal, Changed::Nothing, false));
 }

@@ -20,7 +20,7 @@ use std::{
 use aws_sdk_dynamodb::types::AttributeValue;
 use rand::RngExt;
 use serde_json::{Value, json};
-use support::{Backends, Database, Event, Fault, Function, Network, RuntimeApi};
+use support::{Backends, Break, Database, Event, Function, Network, RuntimeApi};
 
 /// Rounds at a time.
 const WORKERS: usize = 8;
@@ -71,21 +71,21 @@ fn subject(round: usize) -> String {
 /// What goes wrong in a round.
 #[derive(Clone, Copy, Debug)]
 enum Trouble {
-    At(usize, Fault),
+    At(usize, Break),
     KillAfter(Duration),
 }
 
 impl Trouble {
     /// Each moment in turn, and every fourth time a moment that nobody has chosen.
     fn of(tool: Tool, round: usize) -> Self {
-        const FAULTS: [Fault; 7] = [
-            Fault::KillBefore,
-            Fault::KillDuring,
-            Fault::KillAfter,
-            Fault::HoldRequest,
-            Fault::HoldReply,
-            Fault::BreakReply,
-            Fault::Throttle,
+        const FAULTS: [Break; 7] = [
+            Break::KillBefore,
+            Break::KillDuring,
+            Break::KillAfter,
+            Break::HoldRequest,
+            Break::HoldReply,
+            Break::CutReply,
+            Break::Throttle,
         ];
         if round % 4 == 3 {
             return Self::KillAfter(Duration::from_micros(rand::rng().random_range(0..80_000)));
@@ -157,7 +157,7 @@ impl Worker {
             ("MAIL_FROM", String::from("shop@example.com")),
             ("AWS_ENDPOINT_URL_DYNAMODB", database),
             ("AWS_ENDPOINT_URL_SESV2", backends),
-            ("RESERVE_MS", String::from("100")),
+            ("RESERVE_MS", String::from("250")),
         ];
         Self { api: RuntimeApi::start().await, network, settings, function: None }
     }
@@ -282,19 +282,18 @@ async fn rounds(tool: Tool, rounds: usize) -> (usize, usize) {
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
-    let tally = std::mem::take(&mut *around.tally.lock().unwrap());
-    let lines: Vec<_> = tally.iter().map(|(what, count)| format!("  {count:4} {what}\n")).collect();
+    let tally = around.tally.lock().unwrap().clone();
+    let lines = tally.iter().fold(String::new(), |lines, (what, count)| lines + &format!("  {count:4} {what}\n"));
     let mut effects = 0;
     for round in 0..rounds {
         effects += around.effects(round).await;
     }
     let labels = around.backends.labels();
     println!(
-        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{}",
+        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{lines}",
         tool.name(),
         effects + labels.0,
-        labels.1,
-        lines.concat()
+        labels.1
     );
     labels
 }

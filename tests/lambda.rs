@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{CountingProxy, Database, Event, Function, RuntimeApi, World, example};
+use support::{CountingProxy, Database, Event, Fault, Function, RuntimeApi, World, example};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
 
@@ -102,7 +102,7 @@ async fn a_panicking_tool_is_a_tool_result_like_any_other() {
 
     let answer = function.invoke(Event::json(&tool_use("t2", "works", &json!({"text": "hello"})))).await.response();
     assert_eq!(answer["toolResult"]["status"], "success");
-    let output = function.output();
+    let output = function.output_when(|output| output.contains("misbehave.rs:")).await;
     assert!(output.contains("misbehave.rs:") && !output.contains("SECRET"), "{output}");
 }
 
@@ -114,6 +114,24 @@ async fn a_hanging_tool_is_answered_before_the_deadline() {
     assert!(answer.in_time);
     assert_eq!(answer.response()["toolResult"]["status"], "error");
     assert_alive(&mut function).await;
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_completed_costs_no_call_its_answer() {
+    let world = World::start(PROGRAM).await;
+    let World { mut function, faults, .. } = world; // the rest lives on in `world`
+    faults.misbehave("UpdateItem", [Fault::Silence]);
+    let label = json!({"order_id": "ORD-12345", "carrier": "ups"});
+    let message = json!({"role": "assistant", "content": [
+        tool_use("t1", "create_shipping_label", &label),
+        tool_use("t2", "get_order", &json!({"order_id": "ORD-12345"})),
+    ]});
+    let answer = function.invoke(Event::json(&message).time_left(Duration::from_secs(2))).await;
+    assert!(answer.in_time);
+    let content = answer.response()["content"].clone();
+    let statuses: Vec<_> = (0..2).map(|n| content[n]["toolResult"]["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["success", "success"]);
+    function.output_when(|output| output.contains("CompletionLost")).await;
 }
 
 #[tokio::test]
@@ -206,7 +224,7 @@ async fn metric_lines_and_log_lines_of_the_real_program_are_json_and_hold_no_arg
     let World { mut function, .. } = world; // the rest lives on in `world`
     function.invoke(Event::file("converse/send-email.json")).await.response();
     function.invoke(Event::file("converse/get-order.json")).await.response();
-    let output = function.output();
+    let output = function.output_when(|output| output.matches("\"message\":\"call\"").count() == 2).await;
     let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let metrics: Vec<_> = lines.iter().filter(|line| line.get("_aws").is_some()).collect();
     assert_eq!(

@@ -5,6 +5,7 @@ mod support;
 use std::{future::pending, thread, time::Duration};
 
 use action_group::{
+    ending::Ending,
     handler::{FunctionError, Invocation},
     runtime::{Answer, Api, ApiError, run},
 };
@@ -21,9 +22,7 @@ async fn serve(invocation: Invocation) -> Answer {
         Ok("block") => loop {
             thread::park();
         },
-        Ok("refuse") => {
-            Err(FunctionError { error_type: String::from("NotAToolCall"), error_message: String::from("No.") })
-        }
+        Ok("refuse") => Err(FunctionError::new("NotAToolCall", "No.")),
         _ => Ok(json!({
             "bytes": invocation.payload.len(),
             "clientContext": invocation.client_context.map(|bytes| bytes.to_vec()),
@@ -41,7 +40,7 @@ async fn serving(concurrency: usize) -> RuntimeApi {
     thread::spawn(move || {
         let work = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let own = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        own.block_on(run(&api, work.handle(), concurrency, serve));
+        own.block_on(run(&api, work.handle(), concurrency, &Ending::new(), serve)).unwrap_err();
     });
     stub
 }
@@ -196,6 +195,6 @@ async fn the_loop_ends_when_the_runtime_api_has_gone() {
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let api = Api::at(&address, 1).unwrap();
-    let error = run(&api, &Handle::current(), 1, serve).await;
+    let error = run(&api, &Handle::current(), 1, &Ending::new(), serve).await.unwrap_err();
     assert!(matches!(error, ApiError::Connection(_)), "{error}");
 }

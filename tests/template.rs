@@ -1,14 +1,16 @@
 //! `template.yaml`, the README and the code say the same.
 #![cfg(feature = "dev")]
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
 
 use action_group::{
+    call::longest,
     dev::{
         self,
         template::{Definitions, regenerate},
     },
     settings::{Env, Settings},
+    tool::{Entry, Toolbox},
 };
 
 fn file(name: &str) -> PathBuf {
@@ -84,12 +86,31 @@ fn every_parameter_of_the_template_is_in_the_readme() {
     }
 }
 
-fn definitions() -> Definitions {
+fn toolbox() -> Toolbox {
     let mut env = Env::from_lookup(|name| Some(example(name).into()));
     let tools = action_group::tools::Settings::read(&mut env);
     let sdk = dev::sdk_config("http://127.0.0.1:9", dev::database::http_client());
     let backends = action_group::tools::Backends::new(&tools, &sdk);
-    Definitions::of(&action_group::tools::toolbox(backends).expect("tools without faults"))
+    action_group::tools::toolbox(backends).expect("tools without faults")
+}
+
+fn definitions() -> Definitions {
+    Definitions::of(&toolbox())
+}
+
+#[test]
+fn the_timeout_of_the_function_is_longer_than_that_of_every_tool_with_its_retries() {
+    let template = read("template.yaml");
+    let default = |name: &str| {
+        let all = mapping(&template, &format!("{name}:"));
+        let value = all.into_iter().find(|(key, _)| key == "Default").expect("a default").1;
+        value.parse::<u64>().expect("a number")
+    };
+    let timeout = Duration::from_secs(default("TimeoutSeconds"));
+    for tool in toolbox().iter().map(Entry::definition) {
+        let needed = longest(tool.timeout) + Duration::from_millis(default("ReserveMs"));
+        assert!(timeout > needed, "TimeoutSeconds is {timeout:?}, but {} may need {needed:?}", tool.name);
+    }
 }
 
 /// A good value of a setting that has no default.

@@ -7,7 +7,7 @@ use std::{fmt, sync::OnceLock};
 use serde_json::{Map, Value};
 
 use super::{
-    Fault, number,
+    Fault, example, number,
     rules::{self, Patterns},
     wording,
 };
@@ -94,7 +94,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn visit(&mut self, path: &str, schema: &Value, value: &Value) {
         if let Some(breach) = rules::breach(schema, value, self.patterns) {
-            self.report(path, format!("must be {}, but {breach}", wording::expected(schema)), wording::example(schema));
+            self.report(path, format!("must be {}, but {breach}", wording::expected(schema)), example::of(schema));
         }
         match value {
             Value::Object(members) if schema["type"] == "object" => self.visit_object(path, schema, members),
@@ -116,7 +116,7 @@ impl Walk<'_> {
             match members.get(name) {
                 Some(value) => self.visit(&path, inner, value),
                 None if requires(schema, name) => {
-                    self.report(&path, format!("is missing: {}", wording::expected(inner)), wording::example(inner));
+                    self.report(&path, format!("is missing: {}", wording::expected(inner)), example::of(inner));
                 }
                 None => {}
             }

@@ -59,7 +59,7 @@ pub(super) fn known(name: &str) -> Option<&'static Known> {
 
 /// The part of RFC 5321 that mail systems take and nobody mistakes. Line breaks, spaces and a second address have no
 /// place in it, so an address can become a header.
-fn is_email(text: &str) -> bool {
+pub(crate) fn is_email(text: &str) -> bool {
     text.len() <= 254
         && text.split_once('@').is_some_and(|(local, domain)| {
             local.len() <= 64

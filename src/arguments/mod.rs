@@ -19,11 +19,14 @@
 //! | `check` | the walk through the values: all faults, in a stable order |
 //! | `rules` | one value against the rules of its own schema |
 //! | `number`, `format` | exact numbers; e-mail addresses, dates and the like |
-//! | `text` | values that arrive as text |
-//! | `wording` | rules, values and examples in words |
+//! | `text`, `brackets` | values that arrive as text; lists and objects in it that are not JSON |
+//! | `wording` | rules and values in words |
+//! | `example` | a value that would be right |
 
+mod brackets;
 mod check;
 mod dialect;
+mod example;
 mod format;
 mod number;
 mod rules;
@@ -35,6 +38,7 @@ mod wording;
 
 use std::{collections::BTreeSet, fmt};
 
+pub(crate) use self::format::is_email;
 pub use self::{check::Checker, dialect::schema_faults, schema::schema_of, text::read_text};
 
 /// How many faults [`in_words`] tells; the model can mend the rest in the next round.

@@ -6,13 +6,13 @@
 //! | whole number, number | a JSON number, blanks around it aside: `10`, `10.0`, `1e3`; not `ten`, `+5`, `0x10`, `10,000`, `1500 USD` |
 //! | boolean | `true` or `false`, in any letter case |
 //! | text | as it is |
-//! | list, object | JSON text of that type |
+//! | list, object | JSON text of that type, or the spelling of [`brackets`](super::brackets): `[a, b c]`, `[{k=v}]` |
 //!
 //! Bounds are not looked at here; [`Checker::check`](super::Checker::check) does so for every door.
 
 use serde_json::{Number, Value};
 
-use super::{Fault, number::Decimal, wording};
+use super::{Fault, brackets, example, number::Decimal, wording};
 
 /// Reads a value that arrived as text (agents send every value as text) by the schema of its argument.
 ///
@@ -20,19 +20,29 @@ use super::{Fault, number::Decimal, wording};
 ///
 /// The fault, with `path` as its path.
 pub fn read_text(path: &str, schema: &Value, text: &str) -> Result<Value, Fault> {
+    read(&wording::name(path), schema, text)
+}
+
+/// [`read_text`] of a path that is in words already.
+pub(super) fn read(path: &str, schema: &Value, text: &str) -> Result<Value, Fault> {
     let (value, how) = match schema["type"].as_str() {
         Some("integer") => (whole(text), ", written in digits"),
         Some("number") => (number(text), ", written in digits"),
         Some("boolean") => (boolean(text), ""),
-        Some("array") => (json(text, Value::is_array), ", written as JSON"),
-        Some("object") => (json(text, Value::is_object), ", written as JSON"),
+        Some("array") => return brackets::list(path, schema, text),
+        Some("object") => return brackets::object(path, schema, text),
         _ => (Some(Value::from(text)), ""),
     };
-    value.ok_or_else(|| Fault {
-        path: wording::name(path),
+    value.ok_or_else(|| fault(path, schema, text, how))
+}
+
+/// What a text is not; `how` says how it should be written.
+pub(super) fn fault(path: &str, schema: &Value, text: &str, how: &str) -> Fault {
+    Fault {
+        path: String::from(path),
         rule: format!("must be {}{how}, but is the text {}", wording::expected(schema), wording::quote(text)),
-        example: wording::example(schema),
-    })
+        example: example::of(schema),
+    }
 }
 
 fn whole(text: &str) -> Option<Value> {
@@ -49,11 +59,6 @@ fn number(text: &str) -> Option<Value> {
 fn boolean(text: &str) -> Option<Value> {
     let text = text.trim();
     [true, false].into_iter().find(|value| text.eq_ignore_ascii_case(&value.to_string())).map(Value::Bool)
-}
-
-/// JSON text of the right type. Other spellings that agents use for lists and objects, such as `[a, b]`, belong here.
-fn json(text: &str, is_right: fn(&Value) -> bool) -> Option<Value> {
-    serde_json::from_str(text).ok().filter(is_right)
 }
 
 #[cfg(test)]
@@ -130,12 +135,12 @@ mod tests {
         let tags = json!({"type": "array", "items": {"type": "string"}, "examples": [["gift"]]});
         assert_eq!(read(&tags, " [\"a\",\"b\"] "), Ok(json!(["a", "b"])));
         assert_eq!(
-            read(&tags, "[a, b]"),
+            read(&tags, "a, b"),
             Err(String::from(
-                "field must be a list of texts, written as JSON, but is the text \"[a, b]\"; for example [\"gift\"]."
+                "field must be a list of texts, written as JSON, but is the text \"a, b\"; for example [\"gift\"]."
             ))
         );
-        for text in ["", "a", "{}", "[1e400]", "[\"a\"", &"[".repeat(100_000)] {
+        for text in ["", "a", "{}", "[\"a\"", &"[".repeat(100_000)] {
             assert!(read(&tags, text).is_err());
         }
         assert_eq!(read(&json!({"type": "object"}), "{\"a\":1}"), Ok(json!({"a": 1})));

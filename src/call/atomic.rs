@@ -3,36 +3,38 @@
 use serde_json::Value;
 
 use super::{
+    answer::{Answer, replay},
     attempt::Ended,
     deadline::USEFUL,
-    pipeline::{Answer, Pipeline, Run, replay},
-    recorded::{Next, THIS_CALL, no_key, note, settle_failure},
+    explain,
+    pipeline::Pipeline,
+    recorded::{Next, note, settle_failure},
+    run::Run,
 };
 use crate::{
     idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Stored, decide},
-    outcome::{Changed, Failure},
+    outcome::Failure,
     tool::{Success, ToolError, Write},
 };
 
 impl Pipeline {
     /// Runs the tool and commits what it returns, until it is committed or must not be tried again.
-    pub(super) async fn commit_atomically(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
-        let Some(key) = run.key.clone() else { return Err(no_key(run)) };
+    pub(super) async fn commit_atomically(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let mut claim = run.claim(self.store.now());
         // Only an approved call holds a record before it commits.
         let mut guard = None;
         if run.needs_approval {
-            match self.enter(run, &key, &claim).await? {
+            match self.enter(run, key, &claim).await? {
                 Ok(approved) => guard = Some(approved),
                 Err(answer) => return Ok(answer),
             }
         }
         loop {
-            let mut looked = false;
+            let mut record_was_seen = false;
             let ended = match run.attempt().await {
-                Ok(success) => match self.commit(run, &key, &claim, success).await {
+                Ok(success) => match self.commit(run, key, &claim, success).await {
                     Committed::Done(result) => return Ok(Answer { result, replayed: false }),
-                    Committed::Held(record) => match self.meet_committed(run, &key, &claim, record).await? {
+                    Committed::Held(record) => match self.meet_committed(run, key, &claim, record).await? {
                         Next::End(answer) => return Ok(answer),
                         Next::Go(approved) => {
                             run.approved = approved.is_approved();
@@ -41,31 +43,32 @@ impl Pipeline {
                         }
                         Next::Acquire | Next::Wait => Ended::Conflict,
                     },
-                    Committed::Not(ended) => {
-                        looked = matches!(ended, Ended::Failed(_)); // the record's condition came first, and held
-                        ended
+                    Committed::ConditionFailed(error) => {
+                        record_was_seen = true; // by the transaction, whose first condition held
+                        Ended::Failed(error)
                     }
+                    Committed::Not(ended) => ended,
                 },
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, &key, &mut claim, guard.take(), &ended).await? {
+                match self.ask(run, key, &mut claim, guard.take(), &ended).await? {
                     Ok(approved) => guard = Some(approved),
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return match guard {
                     Some(guard) => settle_failure(run, guard, failure).await,
-                    None if looked => Err(failure),
-                    None => self.fail_unless_done(run, &key, &claim, failure).await,
+                    None if record_was_seen => Err(failure),
+                    None => self.unless_made_before(run, key, &claim, failure).await,
                 };
             }
         }
     }
 
-    /// The tool failed before the record was looked at. If an equal call has done it, that is why (nothing is left to
-    /// refund), and its result is the answer.
-    async fn fail_unless_done(
+    /// A call that fails before its commit has not seen the record. An earlier call may have made the effect, and then it
+    /// would be wrong to say that nothing was made: so the record is looked at, and its result is the answer.
+    async fn unless_made_before(
         &self,
         run: &mut Run<'_>,
         key: &Key,
@@ -73,15 +76,15 @@ impl Pipeline {
         failure: Failure,
     ) -> Result<Answer, Failure> {
         match self.store.read(key, run.deadline.time_to_settle()).await {
+            Ok(None) => Err(failure),
             Ok(Some(record)) => match decide(&record, claim, key.args_hash(), self.store.now()) {
                 Decision::Replay(stored) => Ok(Answer { replayed: record.owner != claim.owner, ..replay(stored) }),
-                _ => Err(failure),
+                Decision::Acquire => Err(failure), // it no longer counts
+                _ => Err(explain::for_this_call(failure)),
             },
-            Ok(None) => Err(failure),
             Err(error) => {
                 note(run, &error);
-                let nothing = failure.changed() == Changed::Nothing;
-                Err(if nothing { failure.with_changed(Changed::Nothing, THIS_CALL) } else { failure })
+                Err(explain::for_this_call(failure))
             }
         }
     }
@@ -105,13 +108,14 @@ impl Pipeline {
                     || ToolError::internal("the condition of a write failed that has no explanation").nothing_sent(),
                     |explain| explain(item.as_ref()),
                 );
-                Committed::Not(Ended::Failed(error))
+                Committed::ConditionFailed(error)
             }
             Err(error) => {
-                tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
+                note(run, &error);
                 Committed::Not(match error.kind {
                     StoreErrorKind::NoAnswer => Ended::CommitLost,
                     StoreErrorKind::Refused | StoreErrorKind::NoRecord => Ended::StoreRefused,
+                    StoreErrorKind::Fault => Ended::Failed(ToolError::internal(error).nothing_sent()),
                 })
             }
         }
@@ -138,5 +142,6 @@ impl Pipeline {
 enum Committed {
     Done(Value),
     Held(Record),
+    ConditionFailed(ToolError),
     Not(Ended),
 }

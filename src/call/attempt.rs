@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::{task::AbortHandle, time::timeout};
+use tokio::{select, task::AbortHandle, time::timeout};
 
-use crate::tool::{Phase, ToolError};
+use crate::{
+    ending::Ending,
+    tool::{Phase, ToolError},
+};
 
 /// How an attempt ended that has no result.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub enum Ended {
     TimedOut,
     /// There was no time left to begin it.
     NoTime,
+    /// The process ends, and it with it.
+    Stopped,
     /// It panicked.
     Panicked,
     /// Another transaction was at the same items; nothing was written.
@@ -32,7 +37,7 @@ impl Ended {
     pub const fn phase(&self) -> Phase {
         match self {
             Self::Failed(error) => error.phase(),
-            Self::TimedOut | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
+            Self::TimedOut | Self::Stopped | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
             Self::NoTime | Self::Conflict | Self::StoreRefused => Phase::NothingSent,
         }
     }
@@ -51,6 +56,7 @@ impl Ended {
             Self::Failed(_) => "failed",
             Self::TimedOut => "timed_out",
             Self::NoTime => "no_time",
+            Self::Stopped => "stopped",
             Self::Panicked => "panicked",
             Self::Conflict => "conflict",
             Self::CommitLost => "commit_lost",
@@ -68,14 +74,20 @@ impl Drop for Abort {
     }
 }
 
-/// Runs a tool's code once.
+/// Runs a tool's code once, until its time is up or the process ends.
 pub async fn run<T: Send + 'static>(
     code: BoxFuture<'static, Result<T, ToolError>>,
     time: Duration,
+    ending: &Ending,
 ) -> Result<T, Ended> {
     let task = tokio::spawn(code);
     let _abort = Abort(task.abort_handle());
-    match timeout(time, task).await {
+    let ended = select! {
+        biased; // what has ended well has ended well
+        ended = timeout(time, task) => ended,
+        () = ending.begun() => return Err(Ended::Stopped),
+    };
+    match ended {
         Err(_) => Err(Ended::TimedOut),
         Ok(Err(_)) => Err(Ended::Panicked), // the only other reason is `abort`, which is ours
         Ok(Ok(result)) => result.map_err(Ended::Failed),

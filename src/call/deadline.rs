@@ -8,9 +8,9 @@ use tokio::time::Instant;
 /// The shortest time in which an attempt can be of use. A call with less left is refused at once, nothing changed.
 pub const USEFUL: Duration = Duration::from_millis(50);
 
-/// What is kept of the reserve to answer: more than the 50 ms before the host's end at which the runtime's guard stops
-/// an invocation, so that a table that hangs does not cost the answer.
-const ANSWERING: Duration = Duration::from_millis(65);
+/// The time that is left for the answer when the outcome is recorded: to encode it, and to post it. Longer than the margin
+/// of the runtime's guard, which else would answer in the place of calls that have ended well.
+pub const ANSWER: Duration = Duration::from_millis(125);
 
 /// When a call's work must be over, and when the host ends everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +32,9 @@ impl Deadline {
         self.work.saturating_duration_since(Instant::now())
     }
 
-    /// The time left to record how the call ended: what the reserve holds, less the time to answer.
+    /// The time left to record how the call ended: all but what the answer takes.
     pub fn time_to_settle(&self) -> Duration {
-        let reserve = self.host.saturating_duration_since(self.work);
-        self.host.saturating_duration_since(Instant::now()).saturating_sub(ANSWERING.max(reserve / 10))
+        self.headroom().saturating_sub(ANSWER)
     }
 
     /// The time until the host ends the invocation.
@@ -56,7 +55,7 @@ mod tests {
         assert_eq!(deadline.time_left(), Duration::from_millis(2500));
         tokio::time::advance(Duration::from_millis(2600)).await;
         assert_eq!(deadline.time_left(), Duration::ZERO);
-        assert_eq!(deadline.time_to_settle(), Duration::from_millis(335));
+        assert_eq!(deadline.time_to_settle(), Duration::from_millis(275));
         assert_eq!(deadline.headroom(), Duration::from_millis(400));
     }
 

@@ -1,5 +1,7 @@
 //! What a failed call is told to the model. Pure: how it ended, the effect, and whether it may have been done decide.
 
+use std::time::Duration;
+
 use super::attempt::Ended;
 use crate::{
     idempotency::State,
@@ -28,7 +30,14 @@ pub fn may_be_done_before(state: State, effect: Effect) -> bool {
 
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.
 pub fn failure(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
-    if maybe_done { unknown(tool, &why(ended, reference).1) } else { known(tool, ended, reference) }
+    let (kind, text) = why(ended, reference);
+    if maybe_done { unknown(tool, &text) } else { known(tool, ended, kind, text) }
+}
+
+/// The same, of a call that the budget denies another attempt.
+pub fn denied_retry(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
+    let text = why(ended, reference).1 + " It was not tried again, because too many calls are failing now.";
+    if maybe_done { unknown(tool, &text) } else { known(tool, ended, FailureKind::Transient, text) }
 }
 
 /// A failure of this tool that changed nothing.
@@ -36,15 +45,31 @@ pub fn nothing(tool: &Definition, kind: FailureKind, text: impl Into<String>) ->
     Failure::new(kind, text).with_changed(Changed::Nothing, tool.wording.nothing.clone())
 }
 
-fn known(tool: &Definition, ended: &Ended, reference: &str) -> Failure {
-    let (kind, text) = why(ended, reference);
+/// A failure before anybody has seen the record of the action. An earlier call may have made the effect, so that this
+/// one can speak for itself only.
+pub fn nothing_here(kind: FailureKind, text: impl Into<String>) -> Failure {
+    for_this_call(Failure::new(kind, text))
+}
+
+/// The failure, where it is about nothing, as one that speaks for its own call only.
+pub fn for_this_call(failure: Failure) -> Failure {
+    match failure.changed() {
+        Changed::Nothing => failure.with_changed(Changed::Nothing, "This call changed nothing."),
+        _ => failure,
+    }
+}
+
+fn known(tool: &Definition, ended: &Ended, kind: FailureKind, text: String) -> Failure {
     let hint = match kind {
         FailureKind::Transient => later(ended),
         FailureKind::Timeout => String::from(" Try again later, or ask for less."),
         FailureKind::Internal => String::from(" Calling it again will not help."),
         _ => String::new(),
     };
-    nothing(tool, kind, text + &hint)
+    match ended {
+        Ended::Conflict | Ended::StoreRefused => nothing_here(kind, text + &hint),
+        _ => nothing(tool, kind, text + &hint),
+    }
 }
 
 /// It may have been done. Where a repetition cannot do it twice, a repetition is the way to find out.
@@ -65,6 +90,7 @@ fn why(ended: &Ended, reference: &str) -> (FailureKind, String) {
         Ended::Failed(error) => (kind_of(error), text_of(error, reference)),
         Ended::TimedOut => (FailureKind::Timeout, String::from("The tool did not answer in the time it had.")),
         Ended::NoTime => (FailureKind::Timeout, String::from("There was not enough time left for an attempt.")),
+        Ended::Stopped => (FailureKind::Transient, String::from("The function was stopped before the tool answered.")),
         Ended::Panicked => (FailureKind::Internal, internal(reference)),
         Ended::Conflict => {
             (FailureKind::Transient, String::from("Another change to the same data was being made at the same moment."))
@@ -98,11 +124,118 @@ pub fn internal(reference: &str) -> String {
     format!("The tool failed because of a fault on our side (reference {reference}).")
 }
 
+/// Waits that a conversation can keep to. What is shorter or longer is just "later".
+const MOMENT: Duration = Duration::from_millis(1);
+const DAY: Duration = Duration::from_hours(24);
+
 fn later(ended: &Ended) -> String {
     match ended {
-        Ended::Failed(ToolError { retry_after: Some(wait), .. }) => {
-            format!(" Try again in {} seconds, not sooner.", wait.as_secs_f64().ceil())
+        Ended::Failed(ToolError { retry_after: Some(wait), .. }) if (MOMENT..=DAY).contains(wait) => {
+            let seconds = wait.as_secs_f64().ceil();
+            let plural = if seconds > 1.0 { "s" } else { "" };
+            format!(" Try again in {seconds} second{plural}, not sooner.")
         }
         _ => String::from(" Try again later."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFERENCE: &str = "0000abcd";
+    const EFFECTS: [Effect; 4] = [Effect::ReadOnly, Effect::Keyed, Effect::Atomic, Effect::Once];
+
+    fn told(effect: Effect, ended: &Ended) -> Failure {
+        failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), REFERENCE)
+    }
+
+    fn every_end() -> [Ended; 14] {
+        [
+            Ended::Failed(ToolError::invalid_input("A.")),
+            Ended::Failed(ToolError::not_found("A.")),
+            Ended::Failed(ToolError::rejected("A.")),
+            Ended::Failed(ToolError::denied("A.")),
+            Ended::Failed(ToolError::transient("A.")),
+            Ended::Failed(ToolError::no_answer("A.")),
+            Ended::Failed(ToolError::internal("SECRET")),
+            Ended::TimedOut,
+            Ended::NoTime,
+            Ended::Stopped,
+            Ended::Panicked,
+            Ended::Conflict,
+            Ended::CommitLost,
+            Ended::StoreRefused,
+        ]
+    }
+
+    #[test]
+    fn only_an_end_that_leaves_the_effect_open_is_told_as_unknown() {
+        let open =
+            |effect| every_end().iter().filter(|end| may_be_done(end, effect)).map(Ended::name).collect::<Vec<_>>();
+        assert_eq!(open(Effect::ReadOnly), [""; 0]);
+        assert_eq!(open(Effect::Atomic), ["commit_lost"]);
+        for effect in [Effect::Keyed, Effect::Once] {
+            assert_eq!(open(effect), ["failed", "failed", "timed_out", "stopped", "panicked", "commit_lost"]);
+        }
+    }
+
+    #[test]
+    fn the_last_sentence_agrees_with_what_was_changed() {
+        let wording = crate::tool::Wording::default();
+        for (effect, ended) in EFFECTS.into_iter().flat_map(|effect| every_end().map(|ended| (effect, ended))) {
+            let failure = told(effect, &ended);
+            let last = if may_be_done(&ended, effect) {
+                assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
+                &*wording.unknown
+            } else {
+                assert_eq!(failure.changed(), Changed::Nothing);
+                // A transaction that was not looked at cannot speak for an earlier call.
+                let blind = matches!(ended, Ended::Conflict | Ended::StoreRefused);
+                if blind { "This call changed nothing." } else { &*wording.nothing }
+            };
+            assert!(failure.message().ends_with(last), "{effect:?} {ended:?}: {}", failure.message());
+            assert!(!failure.message().contains("SECRET"), "{effect:?}: {}", failure.message());
+        }
+    }
+
+    #[test]
+    fn asking_again_is_said_to_be_safe_unless_it_could_be_done_twice() {
+        let message = |effect| told(effect, &Ended::CommitLost).message();
+        assert!(message(Effect::Once).contains("Do not call it again"));
+        for effect in [Effect::Keyed, Effect::Atomic] {
+            assert!(message(effect).contains("Calling it again with the same arguments is safe"));
+        }
+        assert!(!told(Effect::Once, &Ended::TimedOut).retryable() && told(Effect::Keyed, &Ended::TimedOut).retryable());
+    }
+
+    #[test]
+    fn a_fault_of_ours_is_one_flat_sentence_with_the_reference_of_the_log() {
+        for ended in [Ended::Panicked, Ended::Failed(ToolError::internal("SECRET"))] {
+            assert_eq!(
+                told(Effect::ReadOnly, &ended).message(),
+                "The tool failed because of a fault on our side (reference 0000abcd). Calling it again will not help. \
+                 Nothing was changed."
+            );
+        }
+    }
+
+    #[test]
+    fn a_call_that_the_budget_denies_a_retry_says_so_and_may_be_asked_again() {
+        let tool = Definition::sample("tool", Effect::ReadOnly);
+        let failure = denied_retry(&tool, &Ended::TimedOut, false, REFERENCE);
+        assert_eq!((failure.kind(), failure.retryable()), (FailureKind::Transient, true));
+        assert_eq!(
+            failure.message(),
+            "The tool did not answer in the time it had. It was not tried again, because too many calls are failing now. \
+             Try again later. Nothing was changed."
+        );
+    }
+
+    #[test]
+    fn the_wait_that_a_backend_asks_for_is_told_in_whole_seconds() {
+        let busy = ToolError::transient("Busy.").retry_after(std::time::Duration::from_millis(6_200));
+        let message = told(Effect::Once, &Ended::Failed(busy)).message();
+        assert_eq!(message, "Busy. Try again in 7 seconds, not sooner. Nothing was changed.");
     }
 }

@@ -2,13 +2,17 @@
 //!
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
 
+mod answer;
 mod atomic;
 mod attempt;
+mod budget;
 mod deadline;
 mod explain;
+mod permit;
 mod pipeline;
 mod recorded;
 mod retry;
+mod run;
 
 /// The pure decisions of a call: what the model checker runs.
 #[doc(hidden)]
@@ -24,8 +28,9 @@ pub mod decisions {
 use serde_json::{Map, Value};
 
 pub use self::{
-    deadline::Deadline,
+    deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
+    retry::{MAX_ATTEMPTS, longest},
 };
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};

@@ -1,33 +1,45 @@
 //! The life of a call, as one list of steps.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
-    Call, attempt,
-    attempt::Ended,
+    Arguments, Call,
+    answer::{Answer, fit},
+    budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
-    recorded::THIS_CALL,
-    retry,
+    permit::permit,
+    run::Run,
 };
 use crate::{
     arguments::Fault,
-    clock::Timestamp,
-    idempotency::{Claim, Key, Store, Stored},
-    outcome::{Changed, Failure, FailureKind, Outcome, left_out},
+    authorise::{Authorise, allow_all},
+    ending::Ending,
+    idempotency::{Key, Store},
+    outcome::{Failure, FailureKind, Outcome},
     telemetry::{Origin, Report, Telemetry},
-    tool::{CallContext, Definition, Effect, Entry, Plan, Reconciled, Scope, Success, ToolErrorKind, Toolbox},
+    tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
 
 /// What every call needs. One for the life of the process.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Pipeline {
     toolbox: Arc<Toolbox>,
+    policy: Arc<dyn Authorise>,
     pub(super) store: Store,
     telemetry: Arc<Telemetry>,
+    retries: Retries,
+    ending: Ending,
+}
+
+impl std::fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pipeline").field("toolbox", &self.toolbox).finish_non_exhaustive()
+    }
 }
 
 /// What surrounds one call.
@@ -41,31 +53,22 @@ pub struct Surroundings {
     pub limit: usize,
 }
 
-/// One call on its way: what the steps after validation share.
-pub(super) struct Run<'a> {
-    pub entry: &'a Entry,
-    pub arguments: Value,
-    pub key: Option<Key>,
-    pub call: &'a Call,
-    pub deadline: Deadline,
-    pub report: &'a mut Report,
-    /// Whether a person has to approve it, and has.
-    pub needs_approval: bool,
-    pub approved: bool,
-    /// Whether some attempt so far may have had its effect.
-    pub maybe_done: bool,
-}
-
-/// A result, and whether it is an earlier call's.
-pub(super) struct Answer {
-    pub result: Value,
-    pub replayed: bool,
-}
-
 impl Pipeline {
     /// A pipeline over these tools and this table.
     pub fn new(toolbox: Arc<Toolbox>, store: Store, telemetry: Arc<Telemetry>) -> Self {
-        Self { toolbox, store, telemetry }
+        let (retries, ending) = (Retries::new(), Ending::new());
+        Self { toolbox, policy: Arc::new(allow_all), store, telemetry, retries, ending }
+    }
+
+    /// The same, with a policy that is asked about each call.
+    #[must_use]
+    pub fn authorised_by(self, policy: Arc<dyn Authorise>) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// Ends all attempts and waits at once, because the process is to end. Their records are settled by what is known.
+    pub fn end(&self) {
+        self.ending.begin();
     }
 
     /// The tools.
@@ -76,10 +79,13 @@ impl Pipeline {
     /// Runs one call to its end, and leaves its metric line and its log line.
     pub async fn run(&self, call: Call, around: &Surroundings) -> Outcome {
         let began = Instant::now();
-        let mut report = Report::of(self.toolbox.get(&call.tool).map(Entry::definition));
+        let tool = self.toolbox.get(&call.tool).map(Entry::definition);
+        let mut report = Report::of(tool);
         report.call_id = call.id.as_deref().map(bounded);
-        report.conversation = call.caller.conversation.as_deref().map(bounded);
-        let outcome = match self.serve(&call, around, &mut report).await {
+        report.conversation = call.caller.conversation().map(bounded);
+        // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call its answer.
+        let served = AssertUnwindSafe(self.serve(call, around, &mut report)).catch_unwind().await;
+        let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut report))) {
             Ok(Answer { result, replayed }) => Outcome::Success { result, replayed },
             Err(failure) => Outcome::Failure(failure),
         };
@@ -90,21 +96,32 @@ impl Pipeline {
     }
 
     /// The steps. Each either goes on or ends the call with the sentence that the model reads.
-    async fn serve(&self, call: &Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
-        let entry = self.find(call)?;
-        let arguments = validate(entry, call)?;
+    async fn serve(&self, mut call: Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
+        let entry = self.find(&call)?;
+        let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
         let plan = plan(entry, &arguments)?;
+        permit(&*self.policy, entry.definition(), &arguments, &call, &around.deadline, report).await?;
         budget(entry.definition(), &around.deadline)?;
-        let key = key(entry.definition(), call, &plan, &arguments, report)?;
-        let Plan { needs_approval, .. } = plan;
-        let deadline = around.deadline;
-        let mut run =
-            Run { entry, arguments, key, call, deadline, report, needs_approval, approved: false, maybe_done: false };
-        let answer = match entry.definition().effect {
-            Effect::ReadOnly => self.read(&mut run).await,
-            // Boxed, because the SDK's futures are large and a read should not carry them.
-            Effect::Atomic => Box::pin(self.commit_atomically(&mut run)).await,
-            Effect::Keyed | Effect::Once => Box::pin(self.run_recorded(&mut run)).await,
+        let key = key(entry.definition(), &call, &plan, &arguments, report)?;
+        let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
+        let (retries, ending) = (&self.retries, &self.ending);
+        let mut run = Run {
+            entry,
+            arguments,
+            key,
+            call,
+            deadline,
+            report,
+            retries,
+            ending,
+            needs_approval,
+            approved: false,
+            maybe_done: false,
+        };
+        let answer = match (key, entry.definition().effect) {
+            (None, _) => self.read(&mut run).await,
+            (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
+            (Some(key), _) => self.run_recorded(&mut run, key).await,
         }?;
         fit(entry.definition(), answer, around.limit)
     }
@@ -132,97 +149,20 @@ impl Pipeline {
     }
 }
 
-impl Run<'_> {
-    pub(super) fn tool(&self) -> &Definition {
-        self.entry.definition()
-    }
-
-    /// This execution's claim on its key.
-    pub(super) fn claim(&self, now: Timestamp) -> Claim {
-        Claim {
-            owner: new_owner(),
-            effect: self.tool().effect,
-            lease_until: now.plus(self.deadline.headroom()),
-            expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
-            for_approval: self.needs_approval.then(|| self.arguments.to_string()),
-        }
-    }
-
-    /// Runs the tool once, within the policy's timeout and the time left.
-    pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
-        let time = self.tool().timeout.min(self.deadline.time_left());
-        if time < USEFUL / 2 {
-            return Err(Ended::NoTime);
-        }
-        self.report.attempts += 1;
-        let ended = attempt::run(self.entry.tool().call(self.arguments.clone(), self.context(time)), time).await;
-        let end = ended.as_ref().err().map_or("success", Ended::name);
-        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
-        ended
-    }
-
-    /// Asks the tool what became of an effect whose outcome is not known.
-    pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
-        let time = self.tool().timeout.min(self.deadline.time_left());
-        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
-        attempt::run(code, time).await.unwrap_or_else(|ended| {
-            self.note(&ended);
-            Reconciled::Unknown
-        })
-    }
-
-    fn context(&self, time: Duration) -> CallContext {
-        CallContext {
-            idempotency_key: self.key.as_ref().map(|key| key.digest().to_owned()),
-            attempt: self.report.attempts,
-            ends: Instant::now() + time,
-            caller: self.call.caller.clone(),
-            call_id: self.call.id.clone(),
-            approved: self.approved,
-        }
-    }
-
-    /// Whether the tool wants a person's approval that the call does not have.
-    pub(super) fn asks_for_approval(&self, ended: &Ended) -> bool {
-        !self.approved && matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired)
-    }
-
-    /// Waits until it is time for another attempt, or ends the call.
-    pub(super) async fn retry_or_fail(&mut self, ended: &Ended) -> Result<(), Failure> {
-        self.note(ended);
-        self.maybe_done |= explain::may_be_done(ended, self.tool().effect);
-        let time_left = self.deadline.time_left();
-        match retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random()) {
-            Some(wait) => {
-                tokio::time::sleep(wait).await;
-                Ok(())
-            }
-            None => Err(explain::failure(self.tool(), ended, self.maybe_done, &self.report.reference)),
-        }
-    }
-
-    /// Leaves the cause in the log: its type always, its text at DEBUG only.
-    pub(super) fn note(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Failed(error) => {
-                if let Some(cause) = error.cause() {
-                    tracing::debug!(reference = self.report.reference, cause = ?cause, "cause");
-                }
-                if error.kind() == ToolErrorKind::Internal {
-                    self.report.fault = Some(error.source_type.to_owned());
-                }
-            }
-            Ended::Panicked => self.report.fault = Some(String::from("panic")),
-            _ => {}
-        }
+/// The failure of a call that panicked outside of its attempts.
+fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
+    report.fault = Some(String::from("panic"));
+    let text = explain::internal(&report.reference);
+    match tool {
+        Some(tool) if report.attempts > 0 && tool.effect != Effect::ReadOnly => explain::unknown(tool, &text),
+        _ => explain::nothing_here(FailureKind::Internal, text + " Calling it again will not help."),
     }
 }
 
 /// Checks the arguments against the schema that the model was told, all faults at once.
-fn validate(entry: &Entry, call: &Call) -> Result<Value, Failure> {
-    let arguments = entry.checker().normalise(call.arguments.values.clone());
+fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
+    let arguments = entry.checker().normalise(values);
     // What could not be read comes first: of two faults with one path the first is told.
-    let mut faults = call.arguments.faults.clone();
     faults.extend(entry.checker().check(&arguments));
     if faults.is_empty() { Ok(arguments) } else { Err(invalid(entry.definition(), &faults)) }
 }
@@ -235,7 +175,11 @@ fn invalid(tool: &Definition, faults: &[Fault]) -> Failure {
 /// What the policy says of these arguments.
 fn plan(entry: &Entry, arguments: &Value) -> Result<Plan, Failure> {
     entry.tool().plan(arguments).map_err(|rule| {
-        let fault = Fault { path: String::new(), rule: format!("are refused: {rule}"), example: None };
+        let fault = Fault {
+            path: String::new(),
+            rule: format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>()),
+            example: None,
+        };
         invalid(entry.definition(), &[fault])
     })
 }
@@ -246,8 +190,10 @@ fn budget(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
         return Ok(());
     }
     let text = "There was not enough time left to begin. Try again later.";
-    // An earlier, equal call may have done it.
-    Err(explain::nothing(tool, FailureKind::Timeout, text).with_changed(Changed::Nothing, THIS_CALL))
+    Err(match tool.effect {
+        Effect::ReadOnly => explain::nothing(tool, FailureKind::Timeout, text),
+        _ => explain::nothing_here(FailureKind::Timeout, text),
+    })
 }
 
 /// What makes two calls the same action. A tool without effect has none.
@@ -269,66 +215,21 @@ fn key(
     Ok(Some(key))
 }
 
-/// Among whom the key counts: the conversation, else the caller, else the whole deployment. The prefix keeps a
-/// conversation's id and a caller's name apart.
+/// Among whom the key counts: the conversation, else the caller, else the whole deployment; in any case within the
+/// tenant. The prefixes keep a conversation's id, a caller's name and a tenant's apart.
 fn scope(scope: Scope, call: &Call) -> String {
-    match (scope, &call.caller.conversation, &call.caller.identity) {
+    let among = match (scope, call.caller.conversation(), call.caller.identity()) {
         (Scope::Conversation, Some(conversation), _) => format!("conversation:{conversation}"),
         (Scope::Conversation, None, Some(identity)) => format!("identity:{identity}"),
         _ => String::from("deployment"),
-    }
-}
-
-/// Keeps a result within what the door can answer with. A read says how to ask for less; of an effect the model must
-/// learn that it happened, whatever its size.
-fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failure> {
-    let size = json_size(&answer.result);
-    if size <= limit {
-        return Ok(answer);
-    }
-    if tool.effect != Effect::ReadOnly {
-        return Ok(Answer { result: left_out(size), ..answer });
-    }
-    let text = format!(
-        "The result is too large: {size} bytes of {limit} that fit. Narrow the question, for example with a filter or a \
-         smaller limit."
-    );
-    Err(explain::nothing(tool, FailureKind::TooLarge, text))
-}
-
-/// The bytes of a value's JSON, without making it.
-fn json_size(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // A JSON value can always be written, and counting cannot fail.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
-}
-
-/// The random id of one execution that holds a record.
-pub(super) fn new_owner() -> String {
-    format!("{:032x}", rand::random::<u128>())
-}
-
-/// The stored result as an answer.
-pub(super) fn replay(stored: Stored) -> Answer {
-    let result = match stored {
-        Stored::Json(json) => serde_json::from_str(&json).unwrap_or(Value::String(json)),
-        Stored::Omitted(size) => left_out(size),
     };
-    Answer { result, replayed: true }
+    match call.caller.tenant() {
+        Some(tenant) => format!("tenant:{}:{tenant}:{among}", tenant.len()),
+        None => among,
+    }
 }
 
 /// A text from outside, cut to what a log line or a sentence can bear.
-fn bounded(text: &str) -> String {
+pub(super) fn bounded(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(80).collect()
 }

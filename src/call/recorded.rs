@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use super::{
+    answer::{Answer, replay},
     attempt::Ended,
     explain,
-    pipeline::{Answer, Pipeline, Run, new_owner, replay},
+    pipeline::Pipeline,
+    run::{Run, new_owner},
 };
 use crate::{
     idempotency::{
@@ -17,9 +19,6 @@ use crate::{
 
 /// The first and the longest wait between two looks at a record that somebody else holds.
 const POLL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
-
-/// The closing sentence where an earlier, equal call may have done it.
-pub(super) const THIS_CALL: &str = "This call changed nothing.";
 
 /// What meeting a record comes to.
 pub(super) enum Next {
@@ -35,10 +34,9 @@ pub(super) enum Next {
 
 impl Pipeline {
     /// Acquires the key, runs the tool, and settles the record.
-    pub(super) async fn run_recorded(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
-        let Some(key) = run.key.clone() else { return Err(no_key(run)) };
+    pub(super) async fn run_recorded(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let mut claim = run.claim(self.store.now());
-        let mut guard = match self.enter(run, &key, &claim).await? {
+        let mut guard = match self.enter(run, key, &claim).await? {
             Ok(guard) => guard,
             Err(answer) => return Ok(answer),
         };
@@ -48,7 +46,7 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, &key, &mut claim, Some(guard), &ended).await? {
+                match self.ask(run, key, &mut claim, Some(guard), &ended).await? {
                     Ok(approved) => guard = approved,
                     Err(answer) => return Ok(answer),
                 }
@@ -147,7 +145,7 @@ impl Pipeline {
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
             Decision::AwaitApproval => Err(approval_required(run.tool(), "")),
             Decision::Denied => Err(denied(run.tool())),
-            Decision::KeyReused => Err(key_reused(run.tool())),
+            Decision::KeyReused => Err(key_reused()),
         }
     }
 
@@ -157,12 +155,11 @@ impl Pipeline {
                 run.maybe_done |= explain::may_be_done_before(record.state, claim.effect);
                 Ok(Next::Go(guard))
             }
-            // Somebody else was faster, or its holder has released it.
+            // Somebody else was faster, or its holder has released it: look again.
             Ok(Acquired::Held(_) | Acquired::Awaiting) | Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => {
                 Ok(Next::Wait)
             }
-            // Boxed like the other rare ways, because the SDK's futures are large.
-            Err(error) => Err(Box::pin(self.give_up_taking_over(run, key, claim, record, &error)).await),
+            Err(error) => Err(self.give_up_taking_over(run, key, claim, record, &error).await),
         }
     }
 
@@ -183,10 +180,10 @@ impl Pipeline {
 
     /// Waits a little and looks again. `None` if the record is gone.
     async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
-        if run.deadline.time_left() <= *pause {
-            return Err(in_progress(run.tool()));
+        if run.deadline.time_left() <= *pause || run.ending.has_begun() {
+            return Err(in_progress());
         }
-        tokio::time::sleep(*pause).await;
+        run.pause(*pause).await;
         *pause = (*pause * 2).min(POLL.1);
         self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
     }
@@ -267,7 +264,8 @@ pub fn settling(changed: Changed, effect: Effect) -> Settling {
     }
 }
 
-/// Leaves the record of a failed call accordingly.
+/// Leaves the record of a failed call accordingly. Where another execution has taken it over, what that one did is the
+/// answer.
 pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Result<Answer, Failure> {
     let time = run.deadline.time_to_settle();
     let settled = match settling(failure.changed(), run.tool().effect) {
@@ -276,43 +274,44 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
         Settling::Relinquish => guard.relinquish(time).await,
     };
     match settled {
-        Ok(Settled::AsWritten) => {}
+        Ok(Settled::AsWritten) => Err(failure),
         Ok(Settled::Superseded(record)) => {
             run.report.superseded = true;
-            if let Some(stored) = record.and_then(|record| record.result) {
-                return Ok(replay(stored));
-            }
+            record.and_then(|record| record.result).map(replay).ok_or(explain::for_this_call(failure))
         }
-        Err(error) => note(run, &error),
+        Err(error) => {
+            note(run, &error);
+            Err(failure)
+        }
     }
-    Err(failure)
 }
 
-pub(super) fn note(run: &mut Run<'_>, error: &StoreError) {
+/// Leaves a failure of the record table in the log; its text at DEBUG only.
+pub(super) fn note(run: &Run<'_>, error: &StoreError) {
     tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
     tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
 }
 
-pub(super) fn no_key(run: &mut Run<'_>) -> Failure {
-    run.report.fault = Some(String::from("an effect without a key"));
-    explain::nothing(run.tool(), FailureKind::Internal, explain::internal(&run.report.reference))
-}
-
-pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
+fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
     note(run, error);
+    if error.kind == StoreErrorKind::Fault {
+        run.report.fault = Some(error.to_string());
+        let text = explain::internal(&run.report.reference) + " Calling it again will not help.";
+        return explain::nothing_here(FailureKind::Internal, text);
+    }
     let text =
         "The record that keeps this from being done twice is not available, so it was not begun. Try again later.";
-    explain::nothing(run.tool(), FailureKind::Transient, text).with_changed(Changed::Nothing, THIS_CALL)
+    explain::nothing_here(FailureKind::Transient, text)
 }
 
-fn in_progress(tool: &Definition) -> Failure {
+fn in_progress() -> Failure {
     let text = "The same action is being carried out by another call, which has not ended yet. \
                 Ask again later with the same arguments: it is not done twice.";
-    explain::nothing(tool, FailureKind::InProgress, text).with_changed(Changed::Nothing, THIS_CALL)
+    explain::nothing_here(FailureKind::InProgress, text)
 }
 
 fn lost(tool: &Definition) -> Failure {
-    explain::unknown(tool, "An earlier call did this and its end is not known.")
+    explain::unknown(tool, "An earlier call began this, and its end is not known.")
 }
 
 fn approval_required(tool: &Definition, why: &str) -> Failure {
@@ -326,9 +325,9 @@ fn denied(tool: &Definition) -> Failure {
     explain::nothing(tool, FailureKind::Denied, text)
 }
 
-fn key_reused(tool: &Definition) -> Failure {
+fn key_reused() -> Failure {
     let text = "The same action was asked for before with other arguments, so this call was not carried out. \
                 If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
                 tells them apart.";
-    explain::nothing(tool, FailureKind::KeyReused, text)
+    explain::nothing_here(FailureKind::KeyReused, text)
 }

@@ -13,12 +13,23 @@ use crate::tool::{Effect, Phase, ToolErrorKind};
 pub const MAX_ATTEMPTS: u32 = 3;
 const BASE: Duration = Duration::from_millis(200);
 const CAP: Duration = Duration::from_secs(5);
+/// The least wait where a backend says when: "at once" (0) is said by backends that are busy all the same.
+const LITTLE: Duration = Duration::from_millis(50);
+
+/// The longest that all attempts of a call and the waits between them take, with this timeout for each.
+pub fn longest(timeout: Duration) -> Duration {
+    let waits: Duration = (1..MAX_ATTEMPTS).map(ceiling).sum();
+    timeout.saturating_mul(MAX_ATTEMPTS).saturating_add(waits)
+}
 
 /// The wait before the attempt after `attempt`: full jitter, `random` in `[0, 1)`, and at least what the backend asked.
 pub fn backoff(attempt: u32, random: f64, retry_after: Option<Duration>) -> Duration {
-    let ceiling = BASE.saturating_mul(1 << (attempt - 1).min(16)).min(CAP);
-    let jittered = ceiling.mul_f64(random);
-    retry_after.map_or(jittered, |least| least.saturating_add(jittered))
+    let jittered = ceiling(attempt).mul_f64(random);
+    retry_after.map_or(jittered, |least| least.saturating_add(jittered).max(LITTLE))
+}
+
+fn ceiling(attempt: u32) -> Duration {
+    BASE.saturating_mul(1 << (attempt - 1).min(16)).min(CAP)
 }
 
 /// The wait before another attempt; `None` if there must not, or can not, be one.
@@ -27,7 +38,7 @@ pub fn decide(ended: &Ended, effect: Effect, attempt: u32, time_left: Duration, 
         return None;
     }
     let wait = backoff(attempt, random, retry_after(ended));
-    (wait + USEFUL <= time_left).then_some(wait)
+    (wait.saturating_add(USEFUL) <= time_left).then_some(wait)
 }
 
 /// Whether the same attempt may end otherwise a little later, and nobody has tried that yet.
@@ -35,7 +46,7 @@ fn is_transient(ended: &Ended) -> bool {
     match ended {
         Ended::Failed(error) => error.kind() == ToolErrorKind::Transient && !error.already_retried,
         Ended::TimedOut | Ended::Conflict | Ended::CommitLost => true,
-        Ended::NoTime | Ended::Panicked | Ended::StoreRefused => false,
+        Ended::NoTime | Ended::Stopped | Ended::Panicked | Ended::StoreRefused => false,
     }
 }
 
@@ -94,6 +105,12 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_is_tried_again_after_a_conflict_or_silence_but_not_where_the_client_has_retried() {
+        assert!(again(&Ended::Conflict, Effect::Atomic) && again(&Ended::CommitLost, Effect::Atomic));
+        assert!(!again(&Ended::StoreRefused, Effect::Atomic) && !again(&Ended::NoTime, Effect::Atomic));
+    }
+
+    #[test]
     fn there_are_three_attempts_in_all() {
         let busy = Ended::Failed(ToolError::transient("Busy."));
         assert!(decide(&busy, Effect::ReadOnly, 2, PLENTY, 0.0).is_some());
@@ -105,6 +122,23 @@ mod tests {
         let busy = Ended::Failed(ToolError::transient("Busy.").retry_after(Duration::from_secs(2)));
         assert!(decide(&busy, Effect::ReadOnly, 1, Duration::from_secs(2), 0.0).is_none());
         assert_eq!(decide(&busy, Effect::ReadOnly, 1, Duration::from_secs(3), 0.0), Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn a_wait_beyond_all_time_is_not_begun() {
+        let busy = Ended::Failed(ToolError::transient("Busy.").retry_after(Duration::MAX));
+        assert_eq!(decide(&busy, Effect::ReadOnly, 1, PLENTY, 0.5), None);
+    }
+
+    #[test]
+    fn a_wait_of_nothing_is_a_little_wait() {
+        assert_eq!(backoff(1, 0.0, Some(Duration::ZERO)), LITTLE);
+        assert_eq!(backoff(1, 0.5, Some(Duration::ZERO)), BASE / 2);
+    }
+
+    #[test]
+    fn the_longest_call_is_three_timeouts_and_two_waits() {
+        assert_eq!(longest(Duration::from_secs(5)), Duration::from_millis(15_600));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! No line holds arguments, results or the text of an error.
 
 use std::{
-    io::{IsTerminal, stderr},
+    io::{IsTerminal, Write, stderr},
     sync::Arc,
     time::Duration,
 };
@@ -32,15 +32,15 @@ pub fn colours() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Prints a line, in colour where that is welcome.
+/// Prints a line, in colour where that is welcome. Where nobody can read it, nothing else suffers: `eprintln!` would
+/// panic, in the middle of a tool's call.
 pub fn tell(tone: Tone, line: &str) {
     let colour = match tone {
-        _ if !colours() => return eprintln!("{line}"),
         Tone::Good => 32,
         Tone::Bad => 31,
         Tone::Quiet => 2,
     };
-    eprintln!("\x1b[{colour}m{line}\x1b[0m");
+    let _ = if colours() { writeln!(stderr(), "\x1b[{colour}m{line}\x1b[0m") } else { writeln!(stderr(), "{line}") };
 }
 
 /// A tool whose attempts are told.

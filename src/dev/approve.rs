@@ -1,23 +1,47 @@
 //! `dev pending`, `dev approve`, `dev deny`: the person's side of approval, on the database of `dev invoke --db`.
 
-use std::{io::Write, path::Path, process::ExitCode};
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
     Trouble,
     account::{Tone, tell},
-    cli,
     database::{Embedded, http_client, sdk_config},
     seed,
 };
 use crate::{
     clock::Clock,
-    idempotency::{Pending, Store, Verdict},
+    idempotency::{self, Store, Verdict},
 };
 
+#[derive(Debug, Args)]
+pub struct Pending {
+    /// The file that `dev invoke --db` keeps the database in.
+    #[arg(long, value_name = "PATH")]
+    pub db: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Decide {
+    /// The key that `dev pending` shows, or as much of its beginning as tells it apart.
+    #[arg(value_name = "KEY")]
+    pub key: String,
+    /// Who decides. It stands in the record.
+    #[arg(long, value_name = "NAME")]
+    pub by: String,
+    /// The file that `dev invoke --db` keeps the database in.
+    #[arg(long, value_name = "PATH")]
+    pub db: PathBuf,
+}
+
 /// Prints the calls that wait, one JSON object a line.
-pub async fn pending(options: &cli::Pending) -> Result<ExitCode, Trouble> {
+pub async fn pending(options: &Pending) -> Result<ExitCode, Trouble> {
     let (_database, store) = open(&options.db).await?;
     let waiting = store.pending().await.map_err(|error| Trouble(error.to_string()))?;
     if waiting.is_empty() {
@@ -30,7 +54,7 @@ pub async fn pending(options: &cli::Pending) -> Result<ExitCode, Trouble> {
 }
 
 /// Decides on one, and prints what was decided on.
-pub async fn decide(options: &cli::Decide, verdict: Verdict) -> Result<ExitCode, Trouble> {
+pub async fn decide(options: &Decide, verdict: Verdict) -> Result<ExitCode, Trouble> {
     if options.by.trim().is_empty() {
         return Err(Trouble(String::from("--by must name the person who decides.")));
     }
@@ -57,7 +81,7 @@ async fn open(db: &Path) -> Result<(Embedded, Store), Trouble> {
     Ok((database, Store::new(client, seed::IDEMPOTENCY, Clock::system())))
 }
 
-fn shown(call: &Pending) -> Value {
+fn shown(call: &idempotency::Pending) -> Value {
     let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::from(call.arguments.as_str()));
     json!({"key": call.key, "tool": call.tool, "arguments": arguments, "asked_at": call.asked_at})
 }

@@ -6,14 +6,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::database::Tables;
+use super::{database::Tables, seed};
 use crate::{
-    tool::ToolError,
+    tool::{Reconciled, ToolError},
     tools::{Carrier, Email, LabelOrder, Mailer},
 };
 
 /// What tells the effects in the table apart.
 pub const KIND: &str = "kind";
+/// The key of the call that an effect is of.
+pub const REFERENCE: &str = "reference";
 /// When an effect was made, in microseconds since 1970.
 pub const MADE_AT: &str = "made_at";
 
@@ -38,7 +40,11 @@ impl Carrier for DemoCarrier {
 }
 
 /// Sends each mail it is given, however often.
-pub struct DemoMailer(pub Tables);
+pub struct DemoMailer {
+    pub tables: Tables,
+    /// Whether it can be asked what it has sent. SES cannot.
+    pub keeps_a_log: bool,
+}
 
 impl Mailer for DemoMailer {
     fn send(&self, email: Email) -> BoxFuture<'_, Result<String, ToolError>> {
@@ -50,9 +56,22 @@ impl Mailer for DemoMailer {
                 "to": email.to,
                 "subject": email.subject,
                 "body": email.body,
+                REFERENCE: email.reference,
             }));
-            self.0.note_effect(&format!("email#{message_id}"), &mail)?;
+            self.tables.note_effect(&format!("email#{message_id}"), &mail)?;
             Ok(message_id)
+        })
+    }
+
+    fn find<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Reconciled<String>, ToolError>> {
+        Box::pin(async move {
+            if !self.keeps_a_log {
+                return Ok(Reconciled::Unknown);
+            }
+            let sent = self.tables.all(seed::EFFECTS)?;
+            let found = sent.iter().find(|row| row.get(REFERENCE).is_some_and(|value| value == reference));
+            let message_id = found.and_then(|row| row.get("message_id")?.as_str());
+            Ok(message_id.map_or(Reconciled::NotDone, |id| Reconciled::Done(id.to_owned())))
         })
     }
 }
@@ -87,10 +106,11 @@ mod tests {
         let first = carrier.create_label(label("0123456789ab")).await.expect("a label");
         assert_eq!(carrier.create_label(label("0123456789ab")).await.expect("a label"), first);
         assert_ne!(carrier.create_label(label("fedcba987654")).await.expect("a label"), first);
-        let mailer = DemoMailer(database.tables().clone());
+        let mailer = DemoMailer { tables: database.tables().clone(), keeps_a_log: false };
         for subject in ["one", "two"] {
             let (to, subject, body) = ("ada@example.com".into(), subject.into(), "Hello".into());
-            mailer.send(Email { to, subject, body, time_left: Duration::from_secs(1) }).await.expect("sent");
+            let (reference, time_left) = ("key".into(), Duration::from_secs(1));
+            mailer.send(Email { to, subject, body, reference, time_left }).await.expect("sent");
         }
         let effects = Effects::read(database.tables(), std::collections::BTreeMap::new()).expect("the effects");
         let effects = serde_json::to_value(effects).expect("JSON");

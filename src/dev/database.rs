@@ -14,13 +14,14 @@
 use std::{net::SocketAddr, path::Path};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider, retry::RetryConfig};
+use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use dynoxide::{Database, DynoxideError};
 use serde_json::{Map, Value, json};
 use tokio::{net::TcpListener, sync::oneshot};
 
 use super::{Trouble, seed};
+use crate::{aws, settings::RetryMode};
 
 /// The credentials that the embedded DynamoDB takes; any would do.
 pub const ACCESS_KEY: &str = "test";
@@ -72,7 +73,7 @@ pub fn http_client() -> SharedHttpClient {
     aws_smithy_http_client::Builder::new().build_http()
 }
 
-/// The SDK's settings for a DynamoDB at this URL.
+/// The SDK's settings for a DynamoDB at this URL. Retries and time limits are those of Lambda.
 pub fn sdk_config(endpoint: &str, http_client: SharedHttpClient) -> SdkConfig {
     let credentials = Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "dev");
     SdkConfig::builder()
@@ -80,7 +81,9 @@ pub fn sdk_config(endpoint: &str, http_client: SharedHttpClient) -> SdkConfig {
         .region(Region::from_static(REGION))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .endpoint_url(endpoint)
-        .retry_config(RetryConfig::adaptive().with_max_attempts(3))
+        .retry_config(aws::retries(RetryMode::default()))
+        .timeout_config(aws::timeouts())
+        .stalled_stream_protection(aws::stalled_streams())
         .http_client(http_client)
         .build()
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Trouble,
-    backends::{KIND, MADE_AT},
+    backends::{KIND, MADE_AT, REFERENCE},
     database::Tables,
     seed,
 };
@@ -49,7 +49,7 @@ impl Effects {
 fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_by_key(|row| row.get(MADE_AT).and_then(Value::as_u64));
     for row in &mut rows {
-        for name in [KIND, MADE_AT, "id"] {
+        for name in [KIND, MADE_AT, REFERENCE, "id"] {
             row.remove(name);
         }
     }

@@ -94,10 +94,9 @@ mod tests {
     };
 
     use futures_util::FutureExt;
-    use tokio::time::Instant;
 
     use super::*;
-    use crate::tool::{Caller, Phase, Route, Scope, ToolErrorKind, Wording};
+    use crate::tool::{Phase, ToolErrorKind};
 
     /// A tool that counts its effects.
     struct Counting {
@@ -134,19 +133,7 @@ mod tests {
     }
 
     fn stage(effect: Effect, fault: &str) -> Stage {
-        let definition = Definition {
-            name: "tool",
-            description: String::from("A tool."),
-            schema: json!({}),
-            effect,
-            may_need_approval: false,
-            timeout: Duration::from_secs(5),
-            window: Duration::from_mins(1),
-            key_version: 1,
-            scope: Scope::Deployment,
-            route: Route::post("/tool"),
-            wording: Wording::default(),
-        };
+        let definition = Definition::sample("tool", effect);
         let effects = Arc::new(AtomicU32::new(0));
         let fault = format!("tool={fault}").parse().expect("a fault");
         let backstage = Arc::new(Backstage::new(["tool"], vec![fault]).expect("a known tool"));
@@ -158,15 +145,7 @@ mod tests {
     impl Stage {
         /// The end of one attempt; `None` if it hangs.
         fn attempt(&self) -> Option<Result<Success<Value>, ToolError>> {
-            let context = CallContext {
-                idempotency_key: None,
-                attempt: 1,
-                ends: Instant::now(),
-                caller: Caller::default(),
-                call_id: None,
-                approved: false,
-            };
-            self.tool.call(json!({}), context).now_or_never()
+            self.tool.call(json!({}), CallContext::first(None, Duration::ZERO)).now_or_never()
         }
 
         fn calls_and_effects(&self) -> (u64, u32) {

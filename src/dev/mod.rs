@@ -5,7 +5,7 @@
 //!
 //! | module | its one idea |
 //! | --- | --- |
-//! | `cli` | the commands and their options |
+//! | `cli` | the commands; the options of each stand with what it does |
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
 //! | `approve` | the person's side of approval |
@@ -23,7 +23,7 @@
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
 
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 use crate::{
     settings::{self, Env},
@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
 }
 
 fn failed(trouble: &Trouble) -> ExitCode {
-    eprintln!("error: {trouble}");
+    let _ = writeln!(std::io::stderr(), "error: {trouble}");
     ExitCode::from(2)
 }
 
@@ -78,5 +78,5 @@ fn start_logs() {
         ("RUST_LOG", None) => Some("warn,dynoxide=error".into()),
         (_, value) => value,
     });
-    init_logs(LogFormat::Text { ansi: account::colours() }, settings::log(&mut env));
+    init_logs(LogFormat::Text { ansi: account::colours() }, settings::log_filter(&mut env));
 }

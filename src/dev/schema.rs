@@ -2,11 +2,11 @@
 
 use std::{io::Write, process::ExitCode};
 
+use clap::Args;
 use serde_json::Value;
 
 use super::{
     Trouble,
-    cli::Schema,
     database::{http_client, sdk_config},
     seed,
 };
@@ -15,6 +15,27 @@ use crate::{
     tool::Toolbox,
     tools::{self, Backends, Settings},
 };
+
+pub const HELP: &str = "\
+Doors:
+  gateway            the tool schema of a Lambda target
+  mcp                the result of tools/list
+  agent-function     the functionSchema of an action group
+  agent-openapi      the OpenAPI document of an action group
+  flow               the Lambda nodes of a flow
+  converse           a toolConfig
+  return-of-control  as agent-function
+
+Examples:
+  dev schema converse
+  dev schema agent-openapi > openapi.json";
+
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The door; the list is below.
+    #[arg(value_name = "DOOR")]
+    pub door: String,
+}
 
 /// Prints them as one JSON document.
 pub fn run(options: &Schema) -> Result<ExitCode, Trouble> {

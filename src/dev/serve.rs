@@ -1,14 +1,25 @@
 //! `dev dynamodb`: the embedded DynamoDB for other programs: `cargo lambda watch`, the AWS CLI, the Lambda binary.
 
-use std::{io::Write, process::ExitCode};
+use std::{io::Write, path::PathBuf, process::ExitCode};
+
+use clap::Args;
 
 use super::{
     Trouble,
     account::{Tone, tell},
-    cli::Dynamodb,
     database::{ACCESS_KEY, Embedded, REGION},
     seed::{IDEMPOTENCY, MAIL_FROM, NOWHERE, ORDERS, REFUNDS},
 };
+
+#[derive(Debug, Args)]
+pub struct Dynamodb {
+    /// The port on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 8000)]
+    pub port: u16,
+    /// Keep the database in this file. Without it, all is gone at the end.
+    #[arg(long, value_name = "PATH")]
+    pub db: Option<PathBuf>,
+}
 
 /// Serves until Ctrl-C.
 pub async fn run(options: &Dynamodb) -> Result<ExitCode, Trouble> {

@@ -38,14 +38,20 @@ pub struct Stage {
 
 impl Stage {
     /// Sets it up: the database in memory or in this file, metric lines into that file or nowhere.
-    pub async fn set(db: Option<&Path>, faults: Vec<Fault>, metrics: Option<File>) -> Result<Self, Trouble> {
+    pub async fn set(
+        db: Option<&Path>,
+        faults: Vec<Fault>,
+        mail_log: bool,
+        metrics: Option<File>,
+    ) -> Result<Self, Trouble> {
         let (settings, own) = read_settings()?;
         let backstage = Arc::new(Backstage::new(schema::toolbox()?.names(), faults)?);
         let database = Embedded::start(db, 0).await?;
         let sdk = sdk_config(&database.endpoint(), commits::watching(http_client(), Arc::clone(&backstage)));
-        let toolbox = toolbox(&own, database.tables(), &sdk)?.map(|tool| on_stage(tool, &backstage));
+        let toolbox = toolbox(&own, database.tables(), mail_log, &sdk)?.map(|tool| on_stage(tool, &backstage));
         let metrics: Box<dyn Write + Send> = metrics.map_or_else(|| Box::new(sink()) as _, |file| Box::new(file) as _);
-        Ok(Self { handler: app::assemble(&settings, toolbox, &sdk, metrics), database, backstage })
+        let handler = app::assemble(&settings, toolbox, &sdk, metrics).map_err(|error| Trouble(error.to_string()))?;
+        Ok(Self { handler, database, backstage })
     }
 
     /// The side effects that were really made.
@@ -59,10 +65,10 @@ fn on_stage(tool: Arc<dyn AnyTool>, backstage: &Arc<Backstage>) -> Arc<dyn AnyTo
 }
 
 /// The tools of `src/tools`, with demo systems in the place of the carrier and the mailer.
-fn toolbox(settings: &tools::Settings, tables: &Tables, sdk: &SdkConfig) -> Result<Toolbox, Trouble> {
+fn toolbox(settings: &tools::Settings, tables: &Tables, mail_log: bool, sdk: &SdkConfig) -> Result<Toolbox, Trouble> {
     let backends = Backends {
         carrier: Arc::new(DemoCarrier(tables.clone())),
-        mailer: Arc::new(DemoMailer(tables.clone())),
+        mailer: Arc::new(DemoMailer { tables: tables.clone(), keeps_a_log: mail_log }),
         ..Backends::new(settings, sdk)
     };
     tools::toolbox(backends).map_err(|error| Trouble(error.to_string()))

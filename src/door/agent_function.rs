@@ -11,14 +11,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, agent, prose};
+use super::{Door, Event, Refusal, Request, agent, expressible, prose};
 use crate::{
     outcome::{Failure, Fixer},
     tool::{Definition, Toolbox},
 };
 
 /// An action group with function details.
-pub(super) const DOOR: Door = Door { name: "agent-function", limit: agent::LIMIT, recognises, decode, definitions };
+pub(super) const DOOR: Door =
+    Door { name: "agent-function", limit: agent::LIMIT, recognises, decode, definitions, faults: expressible::all };
 
 /// The most characters of a description. A function may have 1200, a parameter 500; one bound is easier to remember.
 const DESCRIPTION_MAX: usize = 500;
@@ -41,7 +42,8 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     Ok(agent::request(call, &body, toolbox, respond))
 }
 
-fn response(outcome: Result<String, Failure>) -> Value {
+/// `{responseBody, responseState}` of a body, which is JSON text, or of a failure.
+pub(super) fn response(outcome: Result<String, Failure>) -> Value {
     match outcome {
         Ok(body) => json!({ "responseBody": { "TEXT": { "body": body } } }),
         Err(failure) => {
@@ -55,7 +57,7 @@ fn response(outcome: Result<String, Failure>) -> Value {
 }
 
 /// `functionSchema` of an action group: `{"functions": [{name, description, parameters, requireConfirmation}]}`.
-fn definitions(toolbox: &Toolbox) -> Value {
+pub(super) fn definitions(toolbox: &Toolbox) -> Value {
     let functions: Vec<_> = toolbox.iter().map(|entry| function(entry.definition())).collect();
     json!({ "functions": functions })
 }

@@ -10,15 +10,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    Door, Event, Refusal, Request,
-    agent::{self, List},
-    envelope, prose,
+use super::{Door, Event, Refusal, Request, agent, envelope, expressible, parameters::List, prose};
+use crate::{
+    call::Call,
+    tool::{Definition, Entry, Method, Toolbox},
 };
-use crate::tool::{Definition, Entry, Method, Toolbox};
 
 /// An action group with an OpenAPI schema.
-pub(super) const DOOR: Door = Door { name: "agent-openapi", limit: agent::LIMIT, recognises, decode, definitions };
+pub(super) const DOOR: Door = Door {
+    name: "agent-openapi",
+    limit: agent::LIMIT,
+    recognises,
+    decode,
+    definitions,
+    faults: expressible::in_openapi,
+};
 
 /// The one media type of an answer. With a charset behind it agents end the turn: "must be of type 'application/json'".
 const JSON: &str = "application/json";
@@ -37,7 +43,8 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     };
     let lists: Vec<List<'_>> =
         [("parameters", &body["parameters"])].into_iter().chain(properties(&body["requestBody"])).collect();
-    let call = agent::call(&tool_name(method, path, toolbox), &lists, &body, toolbox);
+    let mut call = agent::call(&tool_name(method, path, toolbox), &lists, &body, toolbox);
+    drop_media_type(&mut call, &body["requestBody"], toolbox);
     let [group, path, method] = ["actionGroup", "apiPath", "httpMethod"].map(|name| body[name].clone());
     let respond = move |outcome: Result<String, _>| {
         let body = outcome.unwrap_or_else(|failure| envelope::of_failure(&failure).to_string());
@@ -53,7 +60,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
 }
 
 /// The name of the tool with this route; of an unknown route its method and path, which are no tool's name.
-fn tool_name(method: &str, path: &str, toolbox: &Toolbox) -> String {
+pub(super) fn tool_name(method: &str, path: &str, toolbox: &Toolbox) -> String {
     let mut definitions = toolbox.iter().map(Entry::definition);
     let found = definitions
         .find(|tool| tool.route.path == path && tool.route.method.name().eq_ignore_ascii_case(method))
@@ -62,12 +69,23 @@ fn tool_name(method: &str, path: &str, toolbox: &Toolbox) -> String {
 }
 
 /// The body's properties: those of the JSON body; where there is none, those of every other media type.
-fn properties(request_body: &Value) -> Vec<List<'_>> {
+pub(super) fn properties(request_body: &Value) -> Vec<List<'_>> {
     let Some(content) = request_body.get("content").and_then(Value::as_object) else { return Vec::new() };
     let is_json = |media_type: &str| media_type.get(..JSON.len()).is_some_and(|start| start.eq_ignore_ascii_case(JSON));
     let any_json = content.keys().any(|media_type| is_json(media_type));
     let chosen = content.iter().filter(|(media_type, _)| !any_json || is_json(media_type));
     chosen.map(|(_, media)| ("properties of the body", &media["properties"])).collect()
+}
+
+/// Takes away the `contentType` that the import proxy adds to every body: it says again under which media type the body
+/// stands, and is no argument unless the tool has one of that name.
+pub(super) fn drop_media_type(call: &mut Call, request_body: &Value, toolbox: &Toolbox) {
+    const NAME: &str = "contentType";
+    let is_argument = |entry: &Entry| entry.definition().properties().any(|(name, _)| name == NAME);
+    let is_media_type = |value: &Value| value.as_str().is_some_and(|text| request_body["content"].get(text).is_some());
+    if call.arguments.values.get(NAME).is_some_and(is_media_type) && !toolbox.get(&call.tool).is_some_and(is_argument) {
+        call.arguments.values.remove(NAME);
+    }
 }
 
 /// An OpenAPI 3.0 document with one operation for each tool.

@@ -10,14 +10,18 @@
 //! Each `toolUse` gets exactly one `toolResult`, in the order of the request; Bedrock refuses a conversation where one
 //! is missing, doubled or malformed, for good. Hence a `toolUseId` that no legal result could carry refuses the event,
 //! and two calls with one id get one error. A server tool's block is the provider's to run, and is skipped.
+//!
+//! Step Functions writes every key with a capital (`ToolUse`), and is answered in the same way.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, Refusal, Request, bounded,
+    Door, Event, REPLAYED, Refusal, Request, bounded, expressible,
     fit::{self, Spare},
+    nameless,
+    spelling::Spelling,
 };
 use crate::{
     call::{Arguments, Call},
@@ -34,10 +38,17 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions,
+    faults: expressible::on_converse,
 };
 
 /// For all results of one answer: under the 6 MB that Lambda carries.
 const ANSWER_LIMIT: usize = 5_500_000;
+
+/// The most calls of one message that are run. They run at once, and their results are in memory together.
+const MOST_CALLS: usize = 256;
+/// The most calls that are still answered, each with the reason why it was not run, so that the conversation can go on. No
+/// model makes more; whoever sends them gets an error.
+const MOST_ANSWERED: usize = 1_024;
 
 /// The form of the event, which the answer takes too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,59 +59,83 @@ enum Form {
     Message,
 }
 
+/// Keys that tell the spelling, wherever they stand.
+const KEYS: [&str; 10] =
+    ["output", "message", "role", "content", "stopReason", "toolUse", "toolUseId", "name", "input", "type"];
+
 fn recognises(event: &Event) -> bool {
     form(event).is_some()
 }
 
-fn form(event: &Event) -> Option<Form> {
-    if event.body.is_array() {
-        return (!tool_uses(&event.body).is_empty()).then_some(Form::List);
+fn form(event: &Event) -> Option<(Form, Spelling)> {
+    Spelling::ALL.into_iter().find_map(|spelling| Some((form_in(event, spelling)?, spelling)))
+}
+
+fn form_in(event: &Event, spelling: Spelling) -> Option<Form> {
+    let body = &event.body;
+    if body.is_array() {
+        return (!tool_uses(body, spelling).is_empty()).then_some(Form::List);
     }
-    let fields = event.fields()?;
-    if fields.contains_key("toolUse") {
+    event.fields()?;
+    if spelling.get(body, "toolUse").is_some() {
         Some(Form::Block)
-    } else if fields.contains_key("toolUseId") && fields.contains_key("name") {
+    } else if spelling.get(body, "toolUseId").is_some() && spelling.get(body, "name").is_some() {
         Some(Form::Bare)
     } else {
-        is_message(message(&event.body)).then_some(Form::Message)
+        message(body, spelling).is_some_and(|message| is_message(message, spelling)).then_some(Form::Message)
     }
 }
 
 /// The message of a whole response, or the body as a message.
-fn message(body: &Value) -> &Value {
-    body.get("output").map_or(body, |output| &output["message"])
+fn message(body: &Value, spelling: Spelling) -> Option<&Value> {
+    match spelling.get(body, "output") {
+        Some(output) => spelling.get(output, "message"),
+        None => Some(body),
+    }
 }
 
-fn is_message(message: &Value) -> bool {
-    let has_role = message.get("role").is_some_and(Value::is_string);
-    message.get("content").is_some_and(|content| has_role || !tool_uses(content).is_empty())
+fn is_message(message: &Value, spelling: Spelling) -> bool {
+    let has_role = spelling.get(message, "role").is_some_and(Value::is_string);
+    spelling.get(message, "content").is_some_and(|content| has_role || !tool_uses(content, spelling).is_empty())
 }
 
 /// What the blocks hold under `toolUse`.
-fn tool_uses(blocks: &Value) -> Vec<&Value> {
-    blocks.as_array().into_iter().flatten().filter_map(|block| block.get("toolUse")).collect()
+fn tool_uses(blocks: &Value, spelling: Spelling) -> Vec<&Value> {
+    blocks.as_array().into_iter().flatten().filter_map(|block| spelling.get(block, "toolUse")).collect()
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let form = form(&event).ok_or_else(|| Refusal(String::from("The event holds no toolUse.")))?;
+    let (form, spelling) = form(&event).ok_or_else(|| Refusal(String::from("The event holds no toolUse.")))?;
     let body = event.body;
-    let objection = objection(form, &body);
-    let calls = calls(&asked(form, &body)?, objection.as_ref(), toolbox)?;
+    let asked = asked(form, spelling, &body)?;
+    let objection = objection(form, spelling, &body).or(too_many(asked.len())?);
+    let calls = calls(&asked, spelling, objection.as_ref(), toolbox)?;
     let ids: Vec<_> = calls.iter().filter_map(|call| call.id.clone()).collect();
     let spares: Vec<_> = calls.iter().map(|call| Spare::of(toolbox, &call.tool)).collect();
-    let encode = move |outcomes| answer(form, results(&ids, &spares, outcomes));
+    let encode = move |outcomes| answer(form, spelling, results(spelling, &ids, &spares, outcomes));
     Ok(Request { calls, encode: Box::new(encode) })
 }
 
 /// The calls that are ours to run. A message may have none; an event that is one call may not.
-fn asked(form: Form, body: &Value) -> Result<Vec<&Value>, Refusal> {
+fn asked(form: Form, spelling: Spelling, body: &Value) -> Result<Vec<&Value>, Refusal> {
+    let message = message(body, spelling).unwrap_or(&Value::Null);
+    let (around, blocks) = match form {
+        Form::Bare => (vec![], None),
+        Form::Block => (vec![body], None),
+        Form::List => (vec![], Some(body)),
+        Form::Message => (vec![body, message], content(message, spelling)?),
+    };
     let all = match form {
         Form::Bare => vec![body],
-        Form::Block => vec![&body["toolUse"]],
-        Form::List => tool_uses(body),
-        Form::Message => tool_uses(content(message(body))?),
+        Form::Block => spelling.get(body, "toolUse").into_iter().collect(),
+        Form::List | Form::Message => tool_uses(blocks.unwrap_or(&Value::Null), spelling),
     };
-    let ours: Vec<_> = all.into_iter().filter(|asked| asked["type"] != "server_tool_use").collect();
+    let blocks = blocks.and_then(Value::as_array).into_iter().flatten();
+    refuse_mixed(around.into_iter().chain(blocks).chain(all.iter().copied()), spelling)?;
+    let ours: Vec<_> = all
+        .into_iter()
+        .filter(|asked| spelling.get(asked, "type").is_none_or(|kind| kind != "server_tool_use"))
+        .collect();
     if ours.is_empty() && matches!(form, Form::Bare | Form::Block) {
         let text = "The toolUse is of the type server_tool_use: its provider runs it, and nothing is to be run here.";
         return Err(Refusal(String::from(text)));
@@ -108,17 +143,26 @@ fn asked(form: Form, body: &Value) -> Result<Vec<&Value>, Refusal> {
     Ok(ours)
 }
 
+/// Refuses an event in two spellings: what is written in the other one would be overlooked, a call or a stop reason.
+fn refuse_mixed<'a>(parts: impl IntoIterator<Item = &'a Value>, spelling: Spelling) -> Result<(), Refusal> {
+    if parts.into_iter().any(|part| spelling.other().has_any(part, &KEYS)) {
+        let text = "The event has keys in the API's spelling (`toolUse`) and in Step Functions' (`ToolUse`). Use one.";
+        return Err(Refusal(String::from(text)));
+    }
+    Ok(())
+}
+
 /// The content of a message, if it is Converse's: calls in another API's form would be left unanswered.
-fn content(message: &Value) -> Result<&Value, Refusal> {
-    let content = &message["content"];
+fn content(message: &Value, spelling: Spelling) -> Result<Option<&Value>, Refusal> {
+    let content = spelling.get(message, "content").filter(|content| !content.is_null());
     let is_anthropic = |block: &Value| block["type"] == "tool_use";
-    if content.as_array().is_some_and(|blocks| blocks.iter().any(is_anthropic)) {
+    if content.and_then(Value::as_array).is_some_and(|blocks| blocks.iter().any(is_anthropic)) {
         let text = "The message has `tool_use` blocks of Anthropic's Messages API. Converse's blocks are `toolUse`.";
         Err(Refusal(String::from(text)))
     } else if message.get("tool_calls").is_some_and(|calls| !calls.is_null()) {
         let text = "The message has the `tool_calls` of a Chat Completions API. Converse's blocks are `toolUse`.";
         Err(Refusal(String::from(text)))
-    } else if content.is_array() || content.is_null() {
+    } else if content.is_none_or(Value::is_array) {
         Ok(content)
     } else {
         Err(Refusal(String::from("The content of the message must be a list of blocks.")))
@@ -126,13 +170,24 @@ fn content(message: &Value) -> Result<&Value, Refusal> {
 }
 
 /// Why no call of this event may run.
-fn objection(form: Form, body: &Value) -> Option<Failure> {
-    if form == Form::Message && message(body)["role"] != "assistant" {
+fn objection(form: Form, spelling: Spelling, body: &Value) -> Option<Failure> {
+    let role = || spelling.get(message(body, spelling)?, "role");
+    if form == Form::Message && role().is_none_or(|role| role != "assistant") {
         let text = "The tool calls are not in a message of the assistant, so they were not run. Only the assistant's \
                     calls are.";
         return Some(Failure::new(FailureKind::Rejected, text));
     }
-    body.get("stopReason").and_then(cut_short)
+    spelling.get(body, "stopReason").and_then(cut_short)
+}
+
+/// Why no call of so many may run: to run some of them would be to choose.
+fn too_many(calls: usize) -> Result<Option<Failure>, Refusal> {
+    let text = format!("The message holds {calls} calls, and {MOST_CALLS} are served at most. None of them was run.");
+    if calls > MOST_ANSWERED {
+        return Err(Refusal(text));
+    }
+    let failure = || Failure::new(FailureKind::InvalidInput, text + " Make fewer calls at once.");
+    Ok((calls > MOST_CALLS).then(failure))
 }
 
 /// Why calls of a response that ended so may not run. Only `tool_use` promises whole calls. `end_turn` is let pass,
@@ -163,43 +218,49 @@ fn cut_short(reason: &Value) -> Option<Failure> {
 }
 
 /// One call for each id.
-fn calls(asked: &[&Value], objection: Option<&Failure>, toolbox: &Toolbox) -> Result<Vec<Call>, Refusal> {
+fn calls(
+    asked: &[&Value],
+    spelling: Spelling,
+    objection: Option<&Failure>,
+    toolbox: &Toolbox,
+) -> Result<Vec<Call>, Refusal> {
     let mut calls: Vec<Call> = Vec::new();
     let mut places = HashMap::new();
     for (number, tool_use) in asked.iter().enumerate() {
-        let id = legal_id(tool_use).ok_or_else(|| refused_id(number + 1, tool_use))?;
+        let id = spelling.get(tool_use, "toolUseId");
+        let id = id.and_then(legal_id).ok_or_else(|| refused_id(number + 1, id))?;
         if let Some(&place) = places.get(id) {
             let first: &mut Call = &mut calls[place];
             first.arguments = Arguments::default();
             first.objection = Some(objection.cloned().unwrap_or_else(|| doubled(id)));
         } else {
             places.insert(id, calls.len());
-            calls.push(call(id, tool_use, objection, toolbox));
+            calls.push(call(id, [spelling.get(tool_use, "name"), spelling.get(tool_use, "input")], objection, toolbox));
         }
     }
     Ok(calls)
 }
 
-fn call(id: &str, tool_use: &Value, objection: Option<&Failure>, toolbox: &Toolbox) -> Call {
-    let name = tool_use["name"].as_str();
+fn call(id: &str, [name, input]: [Option<&Value>; 2], objection: Option<&Failure>, toolbox: &Toolbox) -> Call {
+    let name = name.and_then(Value::as_str);
     Call {
         tool: name.map(bounded).unwrap_or_default(),
-        arguments: Arguments::from_json(tool_use["input"].clone()),
+        arguments: Arguments::from_json(input.cloned().unwrap_or_default()),
         id: Some(String::from(id)),
-        objection: objection.cloned().or_else(|| name.is_none().then(|| nameless(toolbox))),
+        objection: objection.cloned().or_else(|| name.is_none().then(|| nameless("The call", toolbox))),
         ..Call::default()
     }
 }
 
 /// `[a-zA-Z0-9_.:-]{1,64}`, as the service model of bedrock-runtime has it.
-fn legal_id(tool_use: &Value) -> Option<&str> {
+fn legal_id(id: &Value) -> Option<&str> {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
-    let id = tool_use.get("toolUseId")?.as_str()?;
+    let id = id.as_str()?;
     ((1..=64).contains(&id.len()) && id.bytes().all(is_legal)).then_some(id)
 }
 
-fn refused_id(number: usize, tool_use: &Value) -> Refusal {
-    let what = match tool_use.get("toolUseId") {
+fn refused_id(number: usize, id: Option<&Value>) -> Refusal {
+    let what = match id {
         None => String::from("is missing"),
         Some(Value::String(id)) => format!("is {:?}", bounded(id)),
         Some(_) => String::from("is no text"),
@@ -218,14 +279,11 @@ fn doubled(id: &str) -> Failure {
     Failure::new(FailureKind::InvalidInput, text)
 }
 
-fn nameless(toolbox: &Toolbox) -> Failure {
-    let names = toolbox.names().collect::<Vec<_>>().join(", ");
-    Failure::new(FailureKind::UnknownTool, format!("The call names no tool. The tools are: {names}."))
-}
-
 /// The results in the order of the calls: `{toolUseId, status, content}`.
-fn results(ids: &[String], spares: &[Option<Spare>], outcomes: Vec<Outcome>) -> Vec<Value> {
-    let mut left = ANSWER_LIMIT;
+fn results(spelling: Spelling, ids: &[String], spares: &[Option<Spare>], outcomes: Vec<Outcome>) -> Vec<Value> {
+    let failures = outcomes.iter().filter_map(Outcome::failure);
+    let told: usize = failures.map(|failure| Value::from(failure.message()).to_string().len()).sum();
+    let mut left = ANSWER_LIMIT.saturating_sub(told); // a failure is never left out, so that it counts first
     let each = ids.iter().zip(spares).zip(outcomes);
     each.map(|((id, spare), outcome)| {
         let size = match &outcome {
@@ -234,33 +292,33 @@ fn results(ids: &[String], spares: &[Option<Spare>], outcomes: Vec<Outcome>) -> 
         };
         let outcome = fit::within(outcome, spare.as_ref(), size, left);
         left -= if size > left { 0 } else { size };
-        tool_result(id, outcome)
+        tool_result(spelling, id, outcome)
     })
     .collect()
 }
 
-fn tool_result(id: &str, outcome: Outcome) -> Value {
+fn tool_result(spelling: Spelling, id: &str, outcome: Outcome) -> Value {
+    let text = |text: &str| spelling.object([("text", text.into())]);
     let (status, content) = match outcome {
         Outcome::Success { result, replayed } => {
-            let note = "This is the result of an earlier, equal call. Nothing was done again.";
-            let note = replayed.then(|| json!({ "text": note }));
-            ("success", std::iter::once(block(&result)).chain(note).collect())
+            let note = replayed.then(|| text(REPLAYED));
+            ("success", std::iter::once(block(spelling, &result)).chain(note).collect())
         }
         // Bedrock refuses an error without content, and a blank text.
-        Outcome::Failure(failure) => ("error", vec![json!({ "text": failure.message() })]),
+        Outcome::Failure(failure) => ("error", vec![text(&failure.message())]),
     };
-    json!({ "toolUseId": id, "status": status, "content": Value::Array(content) })
+    spelling.object([("toolUseId", id.into()), ("status", status.into()), ("content", Value::Array(content))])
 }
 
 /// A result as a content block. `json` must be an object, and Bedrock refuses one with a key `__type` at any depth
 /// ("Provide a json object for the field"), after which every later turn of the conversation fails too.
-fn block(result: &Value) -> Value {
+fn block(spelling: Spelling, result: &Value) -> Value {
     if has_dunder_type(result) {
-        json!({ "text": result.to_string() })
+        spelling.object([("text", result.to_string().into())])
     } else if result.is_object() {
-        json!({ "json": result })
+        spelling.object([("json", result.clone())])
     } else {
-        json!({ "json": { "result": result } })
+        spelling.object([("json", json!({ "result": result }))])
     }
 }
 
@@ -272,14 +330,14 @@ fn has_dunder_type(value: &Value) -> bool {
     }
 }
 
-fn answer(form: Form, results: Vec<Value>) -> Value {
-    let wrapped = |result| json!({ "toolResult": result });
+fn answer(form: Form, spelling: Spelling, results: Vec<Value>) -> Value {
+    let wrapped = |result| spelling.object([("toolResult", result)]);
     let mut results = results.into_iter();
     match form {
         Form::Bare => results.next().unwrap_or_default(),
         Form::Block => results.next().map(wrapped).unwrap_or_default(),
         Form::List => results.map(wrapped).collect(),
-        Form::Message => json!({ "role": "user", "content": results.map(wrapped).collect::<Vec<_>>() }),
+        Form::Message => spelling.object([("role", "user".into()), ("content", results.map(wrapped).collect())]),
     }
 }
 

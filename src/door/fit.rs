@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    outcome::{Changed, Failure, FailureKind, Outcome, left_out},
+    outcome::{Outcome, left_out, too_large},
     tool::{Effect, Toolbox},
 };
 
@@ -36,14 +36,7 @@ pub(super) fn within(outcome: Outcome, spare: Option<&Spare>, size: usize, most:
 
 fn stand_in(spare: Option<&Spare>, replayed: bool, size: usize, most: usize) -> Outcome {
     match spare {
-        Some(Spare { effect: Effect::ReadOnly, nothing }) => {
-            let text = format!(
-                "The result is too large for this answer: {size} bytes, where {most} are left. Ask for less, for example \
-                 with a narrower search or a lower limit."
-            );
-            let failure = Failure::new(FailureKind::TooLarge, text).with_changed(Changed::Nothing, nothing.clone());
-            Outcome::Failure(failure)
-        }
+        Some(Spare { effect: Effect::ReadOnly, nothing }) => Outcome::Failure(too_large(size, most, nothing.clone())),
         _ => Outcome::Success { result: left_out(size), replayed },
     }
 }

@@ -7,14 +7,14 @@
 //! ```
 //!
 //! The body is chosen by the model, so that its shape is never looked at once a key of the gateway is there. The
-//! client context may hold bearer tokens (propagated headers): only the two keys below are read, and nothing is logged.
+//! client context may hold bearer tokens (propagated headers): they go to the tool as its `Caller`, and are never logged.
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, bounded, envelope, prose};
+use super::{Door, Event, Refusal, Request, bounded, envelope, expressible, prose};
 use crate::{
     call::{Arguments, Call},
-    tool::{Definition, Toolbox},
+    tool::{Caller, Definition, Toolbox},
 };
 
 /// The gateway Lambda target.
@@ -26,12 +26,16 @@ pub(super) const DOOR: Door = Door {
     recognises,
     decode,
     definitions,
+    faults: expressible::all,
 };
 
 /// Every key of the gateway begins so, in any letter case: at the preview it was `bedrockagentcore`.
 const PREFIX: &str = "bedrockagentcore";
 const TOOL_NAME: &str = "bedrockagentcoretoolname";
 const REQUEST_ID: &str = "bedrockagentcoreawsrequestid";
+/// Objects of texts, which are there only if the target lets headers or query parameters pass.
+const HEADERS: &str = "bedrockagentcorepropagatedheaders";
+const QUERY_PARAMETERS: &str = "bedrockagentcorepropagatedqueryparameters";
 /// Between the target's name, which has no underscore, and the tool's, which may hold this again.
 const SEPARATOR: &str = "___";
 
@@ -55,12 +59,24 @@ fn recognises(event: &Event) -> bool {
 fn decode(event: Event, _: &Toolbox) -> Result<Request, Refusal> {
     let call = Call {
         tool: bounded(tool_name(&event)?),
+        caller: caller(&event),
         id: values(&event, REQUEST_ID).first().and_then(|id| id.as_str()).map(bounded),
         arguments: Arguments::from_json(event.body),
         ..Call::default()
     };
     let encode = |outcomes: Vec<_>| outcomes.first().map_or(Value::Null, envelope::of);
     Ok(Request { calls: vec![call], encode: Box::new(encode) })
+}
+
+/// Who asks: what the gateway has passed on of its client's request.
+fn caller(event: &Event) -> Caller {
+    let caller = texts(event, HEADERS).fold(Caller::default(), |caller, (name, value)| caller.with_header(name, value));
+    texts(event, QUERY_PARAMETERS).fold(caller, |caller, (name, value)| caller.with_query_parameter(name, value))
+}
+
+fn texts<'a>(event: &'a Event, key: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let fields = values(event, key).into_iter().filter_map(Value::as_object).flatten();
+    fields.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
 }
 
 /// The tool's name without the target's. A name without a separator is a tool's name as it is.

@@ -7,9 +7,12 @@
 //! | door | recognised by | answer |
 //! | --- | --- | --- |
 //! | `gateway` | AgentCore's keys in the client context | `{"ok": true, "result": …}` |
+//! | `mcp` | `jsonrpc` | a JSON-RPC response |
 //! | `agent-function` | `actionGroup` and `function` | `TEXT.body` |
 //! | `agent-openapi` | `actionGroup`, `apiPath` and `httpMethod` | `application/json` body |
+//! | `flow` | `flow` and `node` | `{"ok": true, "result": …}` |
 //! | `converse` | `toolUse` blocks | `toolResult` blocks |
+//! | `return-of-control` | `returnControl` or `invocationInputs` | `returnControlInvocationResults` |
 //!
 //! What comes through no door is refused with a sentence that names what it looks like. `docs/doors.md` has the whole
 //! table, and `events/` an example of each.
@@ -19,20 +22,32 @@ mod agent_function;
 mod agent_openapi;
 mod converse;
 mod envelope;
+mod expressible;
 mod fit;
+mod flow;
 mod gateway;
+mod mcp;
+mod parameters;
 mod prose;
+mod return_of_control;
+mod spelling;
 mod stranger;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use self::expressible::faults;
+
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{call::Call, outcome::Outcome, tool::Toolbox};
+use crate::{
+    call::Call,
+    outcome::{Failure, FailureKind, Outcome},
+    tool::{Definition, Toolbox},
+};
 
 /// An invocation as far as doors see it.
 #[derive(Clone, Debug)]
@@ -64,6 +79,8 @@ pub struct Door {
     pub decode: fn(Event, &Toolbox) -> Result<Request, Refusal>,
     /// The tool definitions that this door's caller wants.
     pub definitions: fn(&Toolbox) -> Value,
+    /// Why this door could not offer the tool, a sentence each.
+    pub faults: fn(&Definition) -> Vec<String>,
 }
 
 impl fmt::Debug for Door {
@@ -95,7 +112,15 @@ impl fmt::Debug for Request {
 pub struct Refusal(pub String);
 
 /// Every door, in the order of detection. A new door is a module with a `DOOR`, and a line here.
-pub static DOORS: [Door; 4] = [gateway::DOOR, agent_function::DOOR, agent_openapi::DOOR, converse::DOOR];
+pub static DOORS: [Door; 7] = [
+    gateway::DOOR,
+    mcp::DOOR,
+    agent_function::DOOR,
+    agent_openapi::DOOR,
+    flow::DOOR,
+    converse::DOOR,
+    return_of_control::DOOR,
+];
 
 /// The door of this name.
 pub fn named(name: &str) -> Option<&'static Door> {
@@ -136,4 +161,13 @@ fn bounded(name: &str) -> String {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => String::from(name),
     }
+}
+
+/// What is said beside a stored result, where the form has room.
+const REPLAYED: &str = "This is the result of an earlier, equal call. Nothing was done again.";
+
+/// The failure of something that ought to name a tool and does not.
+fn nameless(what: &str, toolbox: &Toolbox) -> Failure {
+    let names = toolbox.names().collect::<Vec<_>>().join(", ");
+    Failure::new(FailureKind::UnknownTool, format!("{what} names no tool. The tools are: {names}."))
 }

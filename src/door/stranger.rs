@@ -16,12 +16,8 @@ type Fields = Map<String, Value>;
 type Stranger = (fn(&Fields) -> bool, &'static str);
 
 /// In the order in which they are tried: the surest marks first.
-static STRANGERS: [Stranger; 17] = [
+static STRANGERS: [Stranger; 14] = [
     (|f| has(f, INTERCEPTOR), "the event of a gateway interceptor"),
-    (
-        |f| f.get("jsonrpc").is_some_and(|v| v == "2.0"),
-        "an MCP (JSON-RPC) message, which this version does not serve yet",
-    ),
     (
         |f| has(f, "invokeModelRawResponse") || has(f, "overrideType"),
         "the event of an agent's parser function (advanced prompts)",
@@ -30,11 +26,7 @@ static STRANGERS: [Stranger; 17] = [
         |f| has(f, "actionGroup"),
         "an agent's event with neither `function` nor `apiPath` and `httpMethod`, which name the tool",
     ),
-    (|f| has(f, "flow") && has(f, "node"), "the event of a flow's Lambda node, which this version does not serve yet"),
-    (
-        |f| has(f, "returnControl") || has(f, "invocationInputs"),
-        "an agent's return of control, which this version does not serve yet",
-    ),
+    (|f| has(f, "flow"), "a flow's event without a node"),
     (
         |f| f.get("sessionState").is_some_and(|s| s.get("returnControlInvocationResults").is_some()),
         "the answer to an agent's return of control; it belongs to InvokeAgent",
@@ -44,10 +36,9 @@ static STRANGERS: [Stranger; 17] = [
         "the event of a Lex bot",
     ),
     (|f| has(f, "toolResult"), "a toolResult, which is an answer"),
-    (|f| has(f, "output") && has(f, "stopReason"), "a Converse response without a message"),
     (
-        |f| has(f, "ToolUse") || has(f, "StopReason"),
-        "a Converse response with keys in Step Functions' spelling; Converse's begin with a small letter (`toolUse`)",
+        |f| has(f, "output") && has(f, "stopReason") || has(f, "Output") && has(f, "StopReason"),
+        "a Converse response without a message",
     ),
     (|f| is(f, "type", "function_call"), "a function call of the Responses API; Converse's is a `toolUse`"),
     (|f| is(f, "type", "tool_use"), "a call of Anthropic's Messages API; Converse's is a `toolUse`"),
@@ -73,9 +64,6 @@ pub(super) fn description(event: &Event) -> &'static str {
     match &event.body {
         Value::Object(fields) => object(fields),
         Value::Array(items) if items.is_empty() => "an empty list",
-        Value::Array(items) if items.iter().any(|item| item.get("jsonrpc").is_some()) => {
-            "a batch of MCP (JSON-RPC) messages, which this version does not serve yet"
-        }
         Value::Array(_) => "a list without `toolUse` blocks",
         Value::String(_) => "a text",
         Value::Number(_) => "a number",

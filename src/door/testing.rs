@@ -8,13 +8,11 @@ use serde_json::{Value, json};
 use super::{Event, Request, detect};
 use crate::{
     outcome::Outcome,
-    tool::{
-        AnyTool, CallContext, Definition, Effect, Plan, Policy, Reconciled, Route, Scope, Success, ToolError, Toolbox,
-        Wording,
-    },
+    tool::{AnyTool, CallContext, Definition, Effect, Plan, Reconciled, Route, Success, ToolError, Toolbox, Wording},
 };
 
-struct Data(Definition);
+/// A tool that is only its definition.
+pub(super) struct Data(pub(super) Definition);
 
 impl AnyTool for Data {
     fn definition(&self) -> &Definition {
@@ -98,17 +96,12 @@ pub(super) fn tool(
     required: &[&str],
 ) -> Definition {
     Definition {
-        name,
         description: format!("What {name} does."),
         schema: json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false }),
-        effect,
         may_need_approval: name == "refund_order",
-        timeout: Policy::<()>::DEFAULT_TIMEOUT,
-        window: Policy::<()>::DEFAULT_WINDOW,
-        key_version: 1,
-        scope: Scope::Conversation,
         route,
         wording: Wording { nothing: Cow::Borrowed("Nothing was done."), ..Wording::default() },
+        ..Definition::sample(name, effect)
     }
 }
 

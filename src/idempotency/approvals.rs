@@ -21,7 +21,8 @@ use serde::Serialize;
 
 use super::{
     record::{State, n, s},
-    store::{Store, StoreError, within},
+    request::{StoreError, within},
+    store::Store,
 };
 
 /// How long an approval waits for the call to be made again.

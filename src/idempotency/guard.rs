@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::{
     error::SdkError,
-    operation::{
-        delete_item::DeleteItemError,
-        update_item::{UpdateItemError, builders::UpdateItemFluentBuilder},
-    },
+    operation::{delete_item::DeleteItemError, update_item::builders::UpdateItemFluentBuilder},
     types::ReturnValuesOnConditionCheckFailure::AllOld,
 };
 
@@ -15,7 +12,8 @@ use super::{
     decide::Claim,
     key::Key,
     record::{Record, State, Stored, n, result_attribute, s},
-    store::{Fence, Store, StoreError, StoreErrorKind, held, is_fenced_in, within},
+    request::{StoreError, StoreErrorKind, held, superseded, within},
+    store::{Fence, Store, is_fenced_in},
 };
 use crate::clock::Timestamp;
 
@@ -56,7 +54,7 @@ impl Guard {
         Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved_until(approved)
     }
 
-    pub(super) fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
+    fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
         Self { approved_until, ..self }
     }
 
@@ -173,29 +171,13 @@ impl Guard {
     ) -> Result<Settled, StoreError> {
         match within(time, "UpdateItem", update.send()).await? {
             Ok(_) => Ok(Settled::AsWritten),
-            Err(error) => match Self::superseded(error) {
+            Err(error) => match superseded(error) {
                 // Our own update was applied, its answer lost, and the client asked again.
                 Ok(record) if record.owner == self.claim.owner && record.state == wanted => Ok(Settled::AsWritten),
                 Ok(record) => Ok(Settled::Superseded(Some(record))),
                 Err(StoreError { kind: StoreErrorKind::NoRecord, .. }) => Ok(Settled::Superseded(None)),
                 Err(error) => Err(error),
             },
-        }
-    }
-
-    /// The record that made a fenced update fail.
-    pub(super) fn superseded<R>(error: SdkError<UpdateItemError, R>) -> Result<Record, StoreError>
-    where
-        R: std::fmt::Debug + Send + Sync + 'static,
-    {
-        match error {
-            SdkError::ServiceError(answer) if answer.err().is_conditional_check_failed_exception() => {
-                match answer.into_err() {
-                    UpdateItemError::ConditionalCheckFailedException(failed) => held(failed.item(), "UpdateItem"),
-                    _ => Err(StoreError::new(StoreErrorKind::NoRecord, "UpdateItem")), // excluded by the guard above
-                }
-            }
-            error => Err(StoreError::from_sdk("UpdateItem", error)),
         }
     }
 }

@@ -112,26 +112,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tool::{Effect, Route, Scope, Wording};
-
-    fn tool(name: &'static str) -> Definition {
-        Definition {
-            name,
-            description: String::new(),
-            schema: Value::Null,
-            effect: Effect::Once,
-            may_need_approval: false,
-            timeout: std::time::Duration::from_secs(1),
-            window: std::time::Duration::from_secs(2),
-            key_version: 1,
-            scope: Scope::Conversation,
-            route: Route::post("/x"),
-            wording: Wording::default(),
-        }
-    }
+    use crate::tool::Effect;
 
     fn key(name: &'static str, scope: &str, value: &Value) -> Key {
-        Key::new(&tool(name), scope, value, value).expect("a key")
+        Key::new(&Definition::sample(name, Effect::Once), scope, value, value).expect("a key")
     }
 
     #[test]
@@ -167,10 +151,14 @@ mod tests {
     #[test]
     fn a_null_is_never_part_of_a_key() {
         for value in [json!(null), json!([null]), json!(["a", {"b": null}])] {
-            assert_eq!(Key::new(&tool("t"), "s", &value, &json!({})), Err(KeyFault), "{value}");
+            assert_eq!(
+                Key::new(&Definition::sample("t", Effect::Once), "s", &value, &json!({})),
+                Err(KeyFault),
+                "{value}"
+            );
         }
         for value in [json!(0), json!(false), json!(""), json!([]), json!({})] {
-            assert!(Key::new(&tool("t"), "s", &value, &json!({})).is_ok(), "{value}");
+            assert!(Key::new(&Definition::sample("t", Effect::Once), "s", &value, &json!({})).is_ok(), "{value}");
         }
     }
 }

@@ -13,17 +13,31 @@
 //! | complete, mark unknown, relinquish | `UpdateItem` | our owner and attempt |
 //! | release | `DeleteItem`, or back to approved by `UpdateItem` | our owner and attempt |
 //! | commit (an atomic effect) | `TransactWriteItems`: the completed record and the tool's writes | no record, an expired one, or ours |
+//! | look again: somebody holds the key, or an atomic call failed before its commit | `GetItem`, consistent | |
 //!
 //! What a record means is decided in one pure function, [`decide`], wherever the record came from.
+//!
+//! | file | its one idea |
+//! | --- | --- |
+//! | `key` | what makes two calls the same action |
+//! | `record` | the item that holds a key's state |
+//! | `decide` | what a record means for the call that meets it |
+//! | `request`, `doubt` | one request: given up in time, its failure read, over all of the client's attempts |
+//! | `store` | the table: reading, first writing, fencing |
+//! | `acquire`, `guard` | how an execution comes to hold a key; the right to settle what it holds |
+//! | `transaction` | an atomic effect and its record, in one commit |
+//! | `approvals` | what waits for a person, and the decision |
 
+mod acquire;
 mod approvals;
 mod decide;
+mod doubt;
 mod guard;
 mod key;
 mod record;
+mod request;
 mod store;
 mod transaction;
-mod tries;
 
 /// The conditions of the requests, as predicates on a record: what the model checker runs in the place of DynamoDB.
 #[doc(hidden)]
@@ -35,11 +49,13 @@ pub mod conditions {
 }
 
 pub use self::{
+    acquire::Acquired,
     approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},
     record::{Record, State, Stored},
-    store::{Acquired, Store, StoreError, StoreErrorKind},
-    transaction::{Commit, CommitError},
+    request::{StoreError, StoreErrorKind},
+    store::Store,
+    transaction::Commit,
 };

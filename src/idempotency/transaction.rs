@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::{
+    config::http::HttpResponse,
     error::SdkError,
     operation::transact_write_items::TransactWriteItemsError,
     types::{CancellationReason, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem},
@@ -11,19 +12,13 @@ use sha2::{Digest, Sha256};
 
 use super::{
     decide::Claim,
+    doubt::Doubt,
     key::{Key, hex},
     record::{Item, Record, State, Stored, n, result_attribute, s},
-    store::{FREE, Store, StoreError, StoreErrorKind, held, is_free, new_item, within},
-    tries::Tries,
+    request::{StoreError, StoreErrorKind, held, within},
+    store::{FREE, Store, is_free, new_item},
 };
 use crate::clock::Timestamp;
-
-const OURS: &str = "(#owner = :owner AND #state = :started)";
-
-/// What the condition of a commit says of a record: `FREE`, or `OURS`.
-pub fn may_commit(record: Option<&Record>, owner: &str, now: Timestamp) -> bool {
-    is_free(record, now) || record.is_some_and(|record| record.owner == owner && record.state == State::Started)
-}
 
 /// How a transaction ended.
 #[derive(Debug)]
@@ -38,8 +33,14 @@ pub enum Commit {
     Conflict,
 }
 
-/// Why a transaction gave no answer that counts; see [`StoreErrorKind`](super::StoreErrorKind).
-pub type CommitError = StoreError;
+const OPERATION: &str = "TransactWriteItems";
+
+const OURS: &str = "(#owner = :owner AND #state = :started)";
+
+/// What the condition of a commit says of a record: [`FREE`], or [`OURS`].
+pub fn may_commit(record: Option<&Record>, owner: &str, now: Timestamp) -> bool {
+    is_free(record, now) || record.is_some_and(|record| record.owner == owner && record.state == State::Started)
+}
 
 impl Store {
     /// Commits an atomic effect. `attempt` counts the tries of this execution.
@@ -55,25 +56,23 @@ impl Store {
         result: &Stored,
         writes: Vec<TransactWriteItem>,
         time: Duration,
-    ) -> Result<Commit, CommitError> {
+    ) -> Result<Commit, StoreError> {
+        let doubt = Doubt::default();
         let items = std::iter::once(self.record_put(key, claim, result)?).chain(writes).collect();
-        let tries = Tries::default();
         let request = self
             .client
             .transact_write_items()
             .set_transact_items(Some(items))
             .client_request_token(token(key, claim, attempt))
             .customize()
-            .interceptor(tries.clone())
+            .interceptor(doubt.clone())
             .send();
-        match within(time, "TransactWriteItems", request).await? {
+        match within(time, OPERATION, request).await.map_err(|error| error.given_up(&doubt))? {
             Ok(_) => Ok(Commit::Done),
             Err(error) => match outcome_of(error) {
-                Ok(Commit::Conflict) if tries.may_be_applied() => {
-                    Err(StoreError::new(StoreErrorKind::NoAnswer, "TransactWriteItems")) // it may be with ourselves
-                }
-                Err(error) if tries.may_be_applied() => Err(error.unanswered()),
-                outcome => outcome,
+                // It may be a conflict with our own first try, whose answer was lost.
+                Ok(Commit::Conflict) if doubt.remains() => Err(StoreError::new(StoreErrorKind::NoAnswer, OPERATION)),
+                outcome => outcome.map_err(|error| error.given(&doubt)),
             },
         }
     }
@@ -96,10 +95,8 @@ impl Store {
             .return_values_on_condition_check_failure(AllOld)
             .build()
             .map_err(|error| {
-                StoreError::from_sdk::<TransactWriteItemsError, ()>(
-                    "TransactWriteItems",
-                    SdkError::construction_failure(error),
-                )
+                let error: SdkError<TransactWriteItemsError, _> = SdkError::construction_failure(error);
+                StoreError::from_sdk(OPERATION, error)
             })?;
         Ok(TransactWriteItem::builder().put(put).build())
     }
@@ -112,36 +109,92 @@ fn token(key: &Key, claim: &Claim, attempt: u32) -> String {
     hex(&digest[..16])
 }
 
-fn outcome_of<R>(error: SdkError<TransactWriteItemsError, R>) -> Result<Commit, StoreError>
-where
-    R: std::fmt::Debug + Send + Sync + 'static,
-{
-    const OPERATION: &str = "TransactWriteItems";
+fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<Commit, StoreError> {
     let reasons = match &error {
         SdkError::ServiceError(answer) => match answer.err() {
             TransactWriteItemsError::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons(),
-            // Our own first try, whose answer was lost.
-            TransactWriteItemsError::TransactionInProgressException(_) => {
-                return Err(StoreError::from_sdk(OPERATION, error).unanswered());
-            }
             _ => return Err(StoreError::from_sdk(OPERATION, error)),
         },
         _ => return Err(StoreError::from_sdk(OPERATION, error)),
     };
-    let code = |reason: &CancellationReason| reason.code().unwrap_or_default().to_owned();
-    match reasons.first() {
-        Some(record) if code(record) == "ConditionalCheckFailed" => {
-            return held(record.item(), OPERATION).map(Commit::Held);
+    let is = |reason: &CancellationReason, code: &str| reason.code() == Some(code);
+    // The record is the first item: a call that has been made already does not come to the tool's conditions.
+    match reasons.iter().position(|reason| is(reason, "ConditionalCheckFailed")) {
+        Some(0) => held(reasons[0].item(), OPERATION).map(Commit::Held),
+        Some(index) => Ok(Commit::ConditionFailed(index - 1, reasons[index].item().cloned())),
+        None if reasons.iter().any(|reason| is(reason, "TransactionConflict")) => Ok(Commit::Conflict),
+        None => {
+            let is_malformed = reasons.iter().any(|reason| is(reason, "ValidationError"));
+            let mut error = StoreError::from_sdk(OPERATION, error);
+            if is_malformed {
+                error.kind = StoreErrorKind::Fault;
+            }
+            Err(error)
         }
-        _ => {}
     }
-    for (index, reason) in reasons.iter().enumerate().skip(1) {
-        if code(reason) == "ConditionalCheckFailed" {
-            return Ok(Commit::ConditionFailed(index - 1, reason.item().cloned()));
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::{AttributeValue, error::TransactionCanceledException};
+    use aws_smithy_types::{body::SdkBody, error::ErrorMetadata};
+
+    use super::*;
+    use crate::idempotency::StoreErrorKind;
+
+    fn refused(error: TransactWriteItemsError, status: u16) -> SdkError<TransactWriteItemsError, HttpResponse> {
+        SdkError::service_error(error, HttpResponse::new(status.try_into().expect("a status"), SdkBody::empty()))
+    }
+
+    /// A transaction that was cancelled for these reasons, the record's first; each has the item of an order.
+    fn cancelled(codes: &[&str]) -> SdkError<TransactWriteItemsError, HttpResponse> {
+        let reason = |code: &&str| {
+            let order = AttributeValue::S(String::from("ORD-12345"));
+            CancellationReason::builder().code(*code).item("order_id", order).build()
+        };
+        let reasons = Some(codes.iter().map(reason).collect());
+        // The SDK fills in the code of the error from the answer.
+        let meta = ErrorMetadata::builder().code("TransactionCanceledException").build();
+        let error = TransactionCanceledException::builder().set_cancellation_reasons(reasons).meta(meta).build();
+        refused(TransactWriteItemsError::TransactionCanceledException(error), 400)
+    }
+
+    #[test]
+    fn a_condition_that_fails_is_told_by_the_place_of_its_write() {
+        let ended = outcome_of(cancelled(&["None", "None", "ConditionalCheckFailed"])).expect("an outcome");
+        let Commit::ConditionFailed(1, Some(item)) = ended else { panic!("{ended:?}") };
+        assert!(item.contains_key("order_id"));
+    }
+
+    #[test]
+    fn a_record_that_is_there_goes_before_any_condition_of_the_tool() {
+        let error =
+            outcome_of(cancelled(&["ConditionalCheckFailed", "ConditionalCheckFailed"])).expect_err("no record");
+        assert_eq!(error.kind, StoreErrorKind::NoRecord, "the item is an order, and no record of ours");
+    }
+
+    #[test]
+    fn a_conflict_may_be_tried_again_unless_a_condition_failed_as_well() {
+        assert!(matches!(outcome_of(cancelled(&["None", "TransactionConflict"])), Ok(Commit::Conflict)));
+        let both = outcome_of(cancelled(&["TransactionConflict", "ConditionalCheckFailed"]));
+        assert!(matches!(both, Ok(Commit::ConditionFailed(0, _))), "{both:?}");
+    }
+
+    #[test]
+    fn only_an_answer_that_refuses_says_that_nothing_was_written() {
+        let coded = |code: &str| TransactWriteItemsError::generic(ErrorMetadata::builder().code(code).build());
+        for (error, kind) in [
+            (cancelled(&["None", "ThrottlingError"]), StoreErrorKind::Refused),
+            (refused(coded("ValidationException"), 400), StoreErrorKind::Fault),
+            (cancelled(&["ValidationError", "None"]), StoreErrorKind::Fault),
+            (refused(coded("ThrottlingException"), 400), StoreErrorKind::Refused),
+            (refused(coded("InternalServerError"), 500), StoreErrorKind::NoAnswer),
+            (refused(coded("ServiceUnavailable"), 503), StoreErrorKind::NoAnswer),
+            (SdkError::timeout_error("late"), StoreErrorKind::NoAnswer),
+            (SdkError::construction_failure("bad"), StoreErrorKind::Fault),
+        ] {
+            let shown = format!("{error:?}");
+            assert_eq!(outcome_of(error).expect_err("no outcome").kind, kind, "{shown}");
         }
     }
-    if reasons.iter().any(|reason| code(reason) == "TransactionConflict") {
-        return Ok(Commit::Conflict);
-    }
-    Err(StoreError::from_sdk(OPERATION, error))
 }

@@ -26,9 +26,6 @@ pub enum ApiError {
     /// It answered, but not with an invocation.
     #[error("The Lambda Runtime API answered with the status {0}.")]
     Status(StatusCode),
-    /// There was nobody to serve.
-    #[error("There are no workers.")]
-    NoWorker,
 }
 
 /// What became of an answer.
@@ -42,7 +39,7 @@ pub(super) enum Delivery {
 /// A client of the Runtime API.
 #[derive(Debug)]
 pub struct Api {
-    client: PooledClient,
+    pub(super) client: PooledClient,
 }
 
 impl Api {
@@ -87,15 +84,15 @@ impl Api {
     ) -> Result<Delivery, BoxError> {
         let request = match answer {
             Ok(value) => post(&format!("invocation/{request_id}/response"), value)?,
-            Err(error) => with_type(post(&format!("invocation/{request_id}/error"), error)?, error)?,
+            Err(error) => with_type(post(&format!("invocation/{request_id}/error"), error)?, error),
         };
         self.send(with_id(request, invocation_id)).await
     }
 
     /// Says why the function does not start. If that cannot be said, the log and the exit code have to do.
     pub(super) async fn fail_start(&self, error: &FunctionError) {
-        let sent = match post("init/error", error).and_then(|request| with_type(request, error)) {
-            Ok(request) => self.send(request).await.map(|_| ()),
+        let sent = match post("init/error", error) {
+            Ok(request) => self.send(with_type(request, error)).await.map(|_| ()),
             Err(error) => Err(error),
         };
         if let Err(error) = sent {
@@ -128,9 +125,9 @@ fn with_id(mut request: Request<Body>, invocation_id: Option<&HeaderValue>) -> R
     request
 }
 
-fn with_type(mut request: Request<Body>, error: &FunctionError) -> Result<Request<Body>, BoxError> {
-    request.headers_mut().insert(ERROR_TYPE, error.error_type.parse()?);
-    Ok(request)
+fn with_type(mut request: Request<Body>, error: &FunctionError) -> Request<Body> {
+    request.headers_mut().insert(ERROR_TYPE, HeaderValue::from_static(error.error_type)); // our own words, in ASCII
+    request
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use tokio::{
 };
 
 use super::Answer;
-use crate::{handler::FunctionError, settings::Settings};
+use crate::{call::ANSWER, handler::FunctionError, settings::Settings};
 
 /// The time that posting an error takes, generously.
-const MARGIN: Duration = Duration::from_millis(50);
+const MARGIN: Duration = Duration::from_millis(75);
+const _: () = assert!(MARGIN.as_millis() < ANSWER.as_millis(), "calls must have ended before the guard ends them");
 /// Even an invocation that comes too late gets a moment to say so itself.
 const LEAST: Duration = Duration::from_millis(100);
 
@@ -56,7 +57,7 @@ pub(super) async fn answer(
 
 /// A fault of ours, in one or two flat sentences.
 pub(super) fn internal(sentences: &str) -> FunctionError {
-    FunctionError { error_type: String::from("Internal"), error_message: sentences.to_owned() }
+    FunctionError::new("Internal", sentences)
 }
 
 #[cfg(test)]
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     /// The time that the handler has of ten seconds.
-    const TIME: Duration = Duration::from_millis(9_950);
+    const TIME: Duration = Duration::from_millis(9_925);
 
     async fn guarded(serving: impl Future<Output = Answer> + Send + 'static) -> Answer {
         let deadline = Instant::now() + Duration::from_secs(10);

@@ -19,6 +19,7 @@
 //! | the handler does not answer | an `Internal` error, just before the deadline | goes on |
 //! | Lambda refuses the answer | an `Internal` error, if it was too large | goes on |
 //! | `/next` fails four times in a row | | ends with exit code 1 |
+//! | SIGTERM | what is known within 300 ms | ends with exit code 0 |
 //! | the start fails | the sentence, as an init error | ends with exit code 1 |
 //! | there is no Runtime API | | ends with exit code 2 |
 //!
@@ -26,26 +27,65 @@
 //! the handler's threads still cannot stop the answer.
 
 mod api;
+mod end;
 mod guard;
 mod invocation;
+mod workers;
 
-use std::{any::Any, panic::AssertUnwindSafe, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    process::ExitCode,
+    sync::{Arc, Once},
+    time::Duration,
+};
 
-use futures_util::{FutureExt, future::join_all};
+use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{runtime::Handle, select, time::Instant};
 
-pub use self::api::{Api, ApiError};
-use self::{api::Delivery, invocation::Incoming};
+pub use self::{
+    api::{Api, ApiError},
+    workers::run,
+};
 use crate::{
+    ending::Ending,
     handler::{FunctionError, Handler, Invocation},
-    settings::{Env, SettingsError, log},
+    settings::{Env, SettingsError, log_filter},
     telemetry::{LogFormat, init_logs},
     tool::ToolboxError,
 };
 
 /// What the handler makes of an invocation.
 pub type Answer = Result<Value, FunctionError>;
+
+/// What serves invocations. One for the life of the process; shared by all workers.
+pub trait Serve: Send + Sync + 'static {
+    /// Answers one invocation, before its deadline.
+    fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send;
+
+    /// The first invocation has come, and has so much time. Lambda tells the function's timeout in no other way.
+    fn check_time(&self, time: Duration) {
+        let _ = time;
+    }
+
+    /// The process is to end: what is on its way should be answered at once, by what is known.
+    fn end(&self) {}
+}
+
+impl Serve for Handler {
+    fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send {
+        self.handle(invocation)
+    }
+
+    fn check_time(&self, time: Duration) {
+        Handler::check_time(self, time);
+    }
+
+    fn end(&self) {
+        Handler::end(self);
+    }
+}
 
 /// Why the function cannot start. `Display` gives the sentences for the person who deploys it.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +97,9 @@ pub enum StartError {
     /// The tools are not fit to be offered.
     #[error(transparent)]
     Toolbox(#[from] ToolboxError),
+    /// Some door cannot offer some tool. A sentence for each.
+    #[error("{0}")]
+    Doors(String),
     /// Anything else. One or more sentences.
     #[error("{0}")]
     Other(String),
@@ -67,7 +110,7 @@ impl StartError {
     const fn name(&self) -> &'static str {
         match self {
             Self::Settings(_) => "Start.InvalidSettings",
-            Self::Toolbox(_) => "Start.InvalidTools",
+            Self::Toolbox(_) | Self::Doors(_) => "Start.InvalidTools",
             Self::Other(_) => "Start.Failed",
         }
     }
@@ -87,15 +130,15 @@ impl StartError {
 ///     runtime::main(async || handler().await)
 /// }
 /// ```
-pub fn main(build: impl AsyncFnOnce() -> Result<Handler, StartError>) -> ExitCode {
-    init_logs(LogFormat::Json, log(&mut Env::process())); // a bad level is reported together with the other settings
+pub fn main<S: Serve>(build: impl AsyncFnOnce() -> Result<S, StartError>) -> ExitCode {
+    init_logs(LogFormat::Json, log_filter(&mut Env::process())); // a bad level is reported together with the other settings
     let Ok(address) = std::env::var("AWS_LAMBDA_RUNTIME_API") else {
         eprintln!("{NO_RUNTIME_API}");
         return ExitCode::from(2);
     };
     let concurrency = concurrency(std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").ok().as_deref());
     match live(&address, concurrency, build) {
-        Ok(never) => match never {},
+        Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("{sentence}");
             ExitCode::FAILURE
@@ -109,13 +152,11 @@ not set, so it runs neither on Lambda nor under `cargo lambda watch`. To run the
 
     cargo run -- invoke events/converse/get-order.json";
 
-enum Never {}
-
-fn live(
+fn live<S: Serve>(
     address: &str,
     concurrency: usize,
-    build: impl AsyncFnOnce() -> Result<Handler, StartError>,
-) -> Result<Never, String> {
+    build: impl AsyncFnOnce() -> Result<S, StartError>,
+) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("The function cannot start its threads: {error}.");
     let api = Api::at(address, concurrency).map_err(|error| error.to_string())?;
     let own = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
@@ -126,113 +167,44 @@ fn live(
         .map_err(cannot)?;
 
     let start = work.block_on(AssertUnwindSafe(build()).catch_unwind());
-    let sentence = match start.map_err(StartError::of_panic).flatten() {
-        Ok(handler) => {
-            let handler = Arc::new(handler);
-            let serve = move |invocation| {
-                let handler = Arc::clone(&handler);
-                async move { handler.handle(invocation).await }
-            };
-            own.block_on(run(&api, work.handle(), concurrency, serve)).to_string()
-        }
+    let end = match start.map_err(StartError::of_panic).flatten() {
+        Ok(handler) => own.block_on(until_the_end(&api, work.handle(), concurrency, Arc::new(handler))),
         Err(error) => {
             let sentence = error.to_string();
-            let told = FunctionError { error_type: error.name().to_owned(), error_message: sentence.clone() };
+            let told = FunctionError::new(error.name(), sentence.clone());
             own.block_on(api.fail_start(&told));
-            sentence
+            Err(sentence)
         }
     };
     work.shutdown_background(); // a thread that a tool blocks would hold up the end
-    Err(sentence)
+    end
 }
 
-/// Serves invocations, `concurrency` at a time, each on a thread of `work`. Comes back only when the Runtime API has
-/// gone, and says why.
-pub async fn run<S, F>(api: &Api, work: &Handle, concurrency: usize, serve: S) -> ApiError
-where
-    S: Fn(Invocation) -> F + Clone + Send + 'static,
-    F: Future<Output = Answer> + Send,
-{
-    let workers = (0..concurrency.max(1)).map(|_| worker(api, work, serve.clone()));
-    // The others may be serving still, so the first that fails does not end them.
-    join_all(workers).await.pop().unwrap_or(ApiError::NoWorker)
-}
-
-async fn worker<S, F>(api: &Api, work: &Handle, serve: S) -> ApiError
-where
-    S: Fn(Invocation) -> F + Clone + Send + 'static,
-    F: Future<Output = Answer> + Send,
-{
-    let mut failures = 0;
-    loop {
-        match api.next().await {
-            Ok(None) => failures = 0,
-            Ok(Some(incoming)) => {
-                failures = 0;
-                serve_one(api, work, serve.clone(), incoming).await;
-            }
-            Err(error) => {
-                failures += 1;
-                let Some(pause) = pause(failures) else {
-                    tracing::error!(%error, failures, "The next invocation could not be fetched; giving up.");
-                    return error;
-                };
-                tracing::warn!(%error, failures, "The next invocation could not be fetched; trying again.");
-                tokio::time::sleep(pause).await;
-            }
-        }
-    }
-}
-
-async fn serve_one<S, F>(api: &Api, work: &Handle, serve: S, incoming: Incoming)
-where
-    S: Fn(Invocation) -> F + Send + 'static,
-    F: Future<Output = Answer> + Send,
-{
-    let Incoming { context, invocation_id, client_context, deadline, payload } = incoming;
-    let request_id = context.request_id;
-    if request_id.is_empty() {
-        tracing::error!("An invocation came without a request id, so it cannot be answered.");
-        return;
-    }
-    let answer = match payload {
-        Err(error) => {
-            tracing::error!(request_id, %error, "The payload of an invocation could not be read.");
-            Err(guard::internal("The payload could not be read. Nothing was changed."))
-        }
-        Ok(payload) => {
-            // The X-Ray id goes along in the invocation. It is not put into `_X_AMZN_TRACE_ID`, as other runtimes do:
-            // a process that serves several invocations has no one id, and setting a variable is unsafe with threads.
-            let trace_id = context.xray_trace_id;
-            let invocation = Invocation { payload, client_context, request_id: request_id.clone(), trace_id, deadline };
-            let ends = guard::ends(deadline, Instant::now());
-            guard::answer(work, ends, &request_id, async move { serve(invocation).await }).await
-        }
+/// Serves until the Runtime API goes away, or the process is asked to end.
+async fn until_the_end<S: Serve>(api: &Api, work: &Handle, concurrency: usize, handler: Arc<S>) -> Result<(), String> {
+    let extension = api.register().await;
+    let ending = Ending::new();
+    let asked = async {
+        end::asked().await;
+        tracing::info!("The function ends.");
+        ending.begin();
+        handler.end();
+        tokio::time::sleep(end::GRACE).await;
     };
-    deliver(api, &request_id, invocation_id.as_ref(), &answer).await;
-}
-
-/// Posts the answer. What cannot be delivered is logged once, and the loop goes on.
-async fn deliver(api: &Api, request_id: &str, invocation_id: Option<&http::HeaderValue>, answer: &Answer) {
-    match api.answer(request_id, invocation_id, answer).await {
-        Ok(Delivery::Taken) => {}
-        Ok(Delivery::TooLarge) => {
-            tracing::error!(request_id, "Lambda refused the answer, because it is too large.");
-            let told = Err(guard::internal(
-                "The answer was too large for Lambda to deliver. What was asked for may have been done.",
-            ));
-            let _ = api.answer(request_id, invocation_id, &told).await; // Lambda may have ended the invocation already
+    let serving = Arc::clone(&handler);
+    let first = Arc::new(Once::new());
+    let serve = move |invocation: Invocation| {
+        let handler = Arc::clone(&serving);
+        if let Some(deadline) = invocation.deadline {
+            first.call_once(|| handler.check_time(deadline.saturating_duration_since(Instant::now())));
         }
-        Ok(Delivery::Refused(status)) => {
-            tracing::error!(request_id, status = status.as_u16(), "Lambda refused the answer.");
-        }
-        Err(error) => tracing::error!(request_id, %error, "The answer could not be sent to Lambda."),
+        async move { handler.serve(invocation).await }
+    };
+    select! {
+        served = run(api, work, concurrency, &ending, serve) => served.map_err(|error| error.to_string()),
+        () = asked => Ok(()),
+        () = api.stay(extension) => Ok(()),
     }
-}
-
-/// How long to wait after this many failures in a row; `None` to give up.
-fn pause(failures: u32) -> Option<Duration> {
-    (failures < 4).then(|| Duration::from_millis(50) * 2_u32.pow(failures))
 }
 
 /// How many invocations are served at once. Only Lambda sets it, so that nonsense counts as not set.
@@ -240,21 +212,19 @@ fn concurrency(value: Option<&str>) -> usize {
     value.and_then(|text| text.parse().ok()).filter(|n| (1..=1_600).contains(n)).unwrap_or(1)
 }
 
-/// Two threads at least, so that a tool which blocks one does not stop the calls beside it.
+/// More threads than there are cores, so that tools which block some do not stop the calls beside them: a deadline is seen
+/// by a thread that is free. One that sleeps costs some kilobytes.
 fn threads(concurrency: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    concurrency.min(cores).max(2)
+    concurrency.min(cores).max(LEAST_THREADS)
 }
+
+/// A message of a model rarely has more calls than this.
+const LEAST_THREADS: usize = 8;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_wait_for_the_runtime_api_grows_and_ends() {
-        let pauses: Vec<_> = (1..).map_while(pause).collect();
-        assert_eq!(pauses, [100, 200, 400].map(Duration::from_millis));
-    }
 
     #[test]
     fn nonsense_about_concurrency_counts_as_one() {
@@ -262,6 +232,6 @@ mod tests {
         for nonsense in [None, Some(""), Some("0"), Some("-1"), Some("many"), Some("100000")] {
             assert_eq!(concurrency(nonsense), 1, "{nonsense:?}");
         }
-        assert_eq!(threads(1), 2);
+        assert_eq!(threads(1), LEAST_THREADS);
     }
 }

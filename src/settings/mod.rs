@@ -15,21 +15,31 @@
 //! ```
 
 mod env;
+mod log_filter;
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::filter::Targets;
-
 pub use self::env::{Env, SettingsError};
+pub(crate) use self::log_filter::log_filter;
 use crate::door::{DOORS, Door, named};
 
 /// The time kept back before the deadline.
 const RESERVE: Duration = Duration::from_millis(500);
-const RESERVE_RANGE: RangeInclusive<u64> = 100..=10_000;
+/// At least the time that an answer takes, and as much again to record the outcome.
+const RESERVE_RANGE: RangeInclusive<u64> = 250..=10_000;
 /// The time for an invocation whose host gives no usable deadline.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
+
+/// How AWS clients retry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryMode {
+    /// With growing waits, and after a throttle more slowly for every request of this process.
+    #[default]
+    Adaptive,
+    /// With growing waits.
+    Standard,
+}
 
 /// What the function itself needs to know; tools have their own settings.
 #[derive(Clone, Debug)]
@@ -44,10 +54,12 @@ pub struct Settings {
     pub reserve: Duration,
     /// `DEFAULT_BUDGET_MS`: the time for an invocation whose host gives no usable deadline. Default: 25 s.
     pub default_budget: Duration,
+    /// `IDENTITY_HEADER`: the propagated header that names the gateway's user. Default: none does.
+    pub identity_header: Option<String>,
+    /// `RETRY_MODE`: how AWS clients retry, `adaptive` or `standard`. Default: adaptive.
+    pub retry_mode: RetryMode,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
     pub doors: Vec<&'static Door>,
-    /// `RUST_LOG`, else `AWS_LAMBDA_LOG_LEVEL`: what is logged. Default: `info`.
-    pub log: Targets,
 }
 
 impl Settings {
@@ -67,9 +79,13 @@ impl Settings {
             ),
             reserve: env.millis("RESERVE_MS", RESERVE, RESERVE_RANGE),
             default_budget: env.millis("DEFAULT_BUDGET_MS", DEFAULT_BUDGET, BUDGET_RANGE),
+            identity_header: env.optional("IDENTITY_HEADER", "the name of an HTTP header", |text| {
+                http::HeaderName::try_from(text).is_ok().then(|| text.to_owned())
+            }),
+            retry_mode: retry_mode(env),
             doors: doors(env),
-            log: log(env),
         };
+        log_filter(env); // in use since before the settings were read; here its faults count
         if settings.default_budget <= settings.reserve {
             env.fault(format!(
                 "DEFAULT_BUDGET_MS ({}) must be greater than RESERVE_MS ({}), or no call could ever run.",
@@ -87,6 +103,13 @@ fn service(env: &mut Env) -> String {
     env.optional("SERVICE_NAME", VALID, parse)
         .or_else(|| env.optional("AWS_LAMBDA_FUNCTION_NAME", VALID, parse))
         .unwrap_or_else(|| String::from("bedrock-action-group"))
+}
+
+fn retry_mode(env: &mut Env) -> RetryMode {
+    match env.one_of("RETRY_MODE", "adaptive", &["adaptive", "standard"]) {
+        "standard" => RetryMode::Standard,
+        _ => RetryMode::Adaptive,
+    }
 }
 
 /// What the metrics can have as a namespace, and as the value of a dimension.
@@ -111,45 +134,8 @@ fn doors(env: &mut Env) -> Vec<&'static Door> {
     open.unwrap_or_else(|| DOORS.iter().collect())
 }
 
-/// `RUST_LOG`, else `AWS_LAMBDA_LOG_LEVEL` (which Lambda sets from the function's logging configuration), else `info`.
-pub(crate) fn log(env: &mut Env) -> Targets {
-    const VALID: &str = "off, error, warn, info, debug or trace, or a comma list of these and of target=level, for example info,hyper=warn";
-    const LAMBDA: &str = "trace, debug, info, warn, error or fatal";
-    env.optional("RUST_LOG", VALID, filter)
-        .or_else(|| {
-            env.optional("AWS_LAMBDA_LOG_LEVEL", LAMBDA, |text| {
-                Some(of_level(if text.eq_ignore_ascii_case("fatal") { LevelFilter::ERROR } else { level(text)? }))
-            })
-        })
-        .unwrap_or_else(|| of_level(LevelFilter::INFO))
-}
-
-/// Stricter than `Targets`' own reading, which takes a misspelt level for the name of a module.
-fn filter(text: &str) -> Option<Targets> {
-    let (named, plain): (Vec<&str>, Vec<&str>) = text.split(',').map(str::trim).partition(|word| word.contains('='));
-    let base = plain.into_iter().try_fold(LevelFilter::INFO, |_, name| level(name))?;
-    named.into_iter().try_fold(of_level(base), |targets, directive| {
-        let (target, name) = directive.split_once('=').filter(|(target, _)| !target.is_empty())?;
-        Some(targets.with_target(target, level(name)?))
-    })
-}
-
-const OURS: &str = env!("CARGO_CRATE_NAME");
-
-/// A plain level is for this crate. Below `info` other crates may log whole requests, so they have to be named.
-fn of_level(level: LevelFilter) -> Targets {
-    Targets::new().with_default(level.min(LevelFilter::INFO)).with_target(OURS, level)
-}
-
-fn level(name: &str) -> Option<LevelFilter> {
-    let known = ["off", "error", "warn", "info", "debug", "trace"];
-    known.iter().any(|word| word.eq_ignore_ascii_case(name)).then(|| name.parse().ok())?
-}
-
 #[cfg(test)]
 mod tests {
-    use tracing::Level;
-
     use super::*;
 
     const TABLE: (&str, &str) = ("IDEMPOTENCY_TABLE", "records");
@@ -165,6 +151,12 @@ mod tests {
     }
 
     #[test]
+    fn the_identity_header_is_the_name_of_a_header() {
+        assert_eq!(read(&[("IDENTITY_HEADER", "X-User")]).unwrap().identity_header.as_deref(), Some("X-User"));
+        assert!(fault(&[("IDENTITY_HEADER", "X User")]).contains("IDENTITY_HEADER is \"X User\""));
+    }
+
+    #[test]
     fn only_the_table_has_no_default() {
         let settings = read(&[]).unwrap();
         assert_eq!(settings.service, "bedrock-action-group");
@@ -172,6 +164,7 @@ mod tests {
         assert_eq!(settings.reserve, Duration::from_millis(500));
         assert_eq!(settings.default_budget, Duration::from_secs(25));
         assert_eq!(settings.doors.len(), DOORS.len());
+        assert_eq!(settings.identity_header, None);
 
         let mut env = Env::of::<&str, &str>([]);
         Settings::read(&mut env);
@@ -197,11 +190,18 @@ mod tests {
 
     #[test]
     fn times_are_in_range_and_leave_room_for_a_call() {
-        assert_eq!(read(&[("RESERVE_MS", "100")]).unwrap().reserve, Duration::from_millis(100));
-        assert!(fault(&[("RESERVE_MS", "99")]).contains("from 100 to 10000"));
+        assert_eq!(read(&[("RESERVE_MS", "250")]).unwrap().reserve, Duration::from_millis(250));
+        assert!(fault(&[("RESERVE_MS", "249")]).contains("from 250 to 10000"));
         assert!(fault(&[("DEFAULT_BUDGET_MS", "0")]).contains("from 1000 to 900000"));
         let fault = fault(&[("RESERVE_MS", "2000"), ("DEFAULT_BUDGET_MS", "2000")]);
         assert!(fault.contains("must be greater than RESERVE_MS"), "{fault}");
+    }
+
+    #[test]
+    fn clients_retry_adaptively_unless_they_are_told_otherwise() {
+        assert_eq!(read(&[]).unwrap().retry_mode, RetryMode::Adaptive);
+        assert_eq!(read(&[("RETRY_MODE", "Standard")]).unwrap().retry_mode, RetryMode::Standard);
+        assert!(fault(&[("RETRY_MODE", "legacy")]).contains("one of adaptive, standard"));
     }
 
     #[test]
@@ -212,31 +212,6 @@ mod tests {
             let list = format!("{}, {}", last.name, first.name);
             let names: Vec<_> = read(&[("DOORS", &list)]).unwrap().doors.iter().map(|door| door.name).collect();
             assert_eq!(names, [first.name, last.name], "the order of detection stays");
-        }
-    }
-
-    #[test]
-    fn a_log_level_is_taken_in_any_letter_case_and_a_bad_one_is_a_fault() {
-        let ours = |settings: &Settings, level| settings.log.would_enable(OURS, &level);
-        assert!(ours(&read(&[("RUST_LOG", "Debug")]).unwrap(), Level::DEBUG));
-        assert!(!ours(&read(&[]).unwrap(), Level::DEBUG));
-        assert!(!ours(&read(&[("AWS_LAMBDA_LOG_LEVEL", "FATAL")]).unwrap(), Level::WARN));
-        let both = read(&[("RUST_LOG", "warn"), ("AWS_LAMBDA_LOG_LEVEL", "DEBUG")]).unwrap();
-        assert!(!ours(&both, Level::INFO), "RUST_LOG wins");
-        for bad in ["verbose", "3", "info,", "=info", "action_group=loud"] {
-            assert!(fault(&[("RUST_LOG", bad)]).contains("RUST_LOG is"), "{bad:?}");
-        }
-        assert!(fault(&[("AWS_LAMBDA_LOG_LEVEL", "loud")]).contains("AWS_LAMBDA_LOG_LEVEL is \"loud\""));
-    }
-
-    #[test]
-    fn a_plain_level_makes_no_other_crate_talkative() {
-        let plain = read(&[("RUST_LOG", "trace")]).unwrap().log;
-        assert!(plain.would_enable(OURS, &Level::TRACE) && !plain.would_enable("hyper", &Level::DEBUG));
-        for named in ["hyper=trace,debug", "debug,hyper=trace"] {
-            let named = read(&[("RUST_LOG", named)]).unwrap().log;
-            assert!(named.would_enable("hyper", &Level::TRACE) && named.would_enable(OURS, &Level::DEBUG));
-            assert!(!named.would_enable("h2", &Level::DEBUG));
         }
     }
 

@@ -65,6 +65,7 @@ fn values(report: &Report, outcome: &Outcome) -> Vec<(&'static str, &'static str
     ];
     metrics.extend(outcome.failure().map(|failure| count(metric_of(failure.kind()), true)));
     metrics.extend(report.completion_lost.then(|| count("CompletionLost", true)));
+    metrics.extend(report.retry_denied.then(|| count("RetriesDenied", true)));
     metrics.extend(report.superseded.then(|| count("Superseded", true)));
     metrics
 }

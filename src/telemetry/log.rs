@@ -24,7 +24,8 @@ pub enum LogFormat {
 
 /// Starts logging, panics included. The first call in a process counts.
 pub fn init_logs(format: LogFormat, filter: Targets) {
-    let layer = tracing_subscriber::fmt::layer();
+    // What cannot be logged is lost: to complain about it on stderr panics where stderr is the one that fails.
+    let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);
     let layer = match format {
         LogFormat::Json => layer.json().flatten_event(true).with_span_list(false).boxed(),
         LogFormat::Text { ansi } => layer.with_writer(io::stderr).with_ansi(ansi).boxed(),
@@ -61,6 +62,7 @@ pub(super) fn call(origin: &Origin, report: &Report, outcome: &Outcome) {
                 key = report.key,
                 completion_lost = report.completion_lost,
                 superseded = report.superseded,
+                retry_denied = report.retry_denied,
                 reference = report.fault.as_ref().map(|_| report.reference.as_str()),
                 fault = report.fault,
                 "call"

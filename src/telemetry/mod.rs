@@ -49,6 +49,8 @@ pub struct Report {
     pub completion_lost: bool,
     /// Another execution had taken the record over.
     pub superseded: bool,
+    /// It would have been tried again, had the retry budget allowed it.
+    pub retry_denied: bool,
     /// The id under which a fault of ours is told to the model.
     pub reference: String,
     /// For a fault of ours: the type of the source, never its text.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::{CallContext, Definition, Policy, Reconciled, Route, Success, Tool, ToolError, definition::Method};
+use super::{CallContext, Definition, Effect, Policy, Reconciled, Route, Success, Tool, ToolError, definition::Method};
 use crate::arguments;
 
 /// What the policy says of one call's arguments.
@@ -84,11 +85,11 @@ impl<T: Tool> AnyTool for Typed<T> {
     }
 
     fn call(&self, arguments: Value, context: CallContext) -> BoxFuture<'static, Result<Success<Value>, ToolError>> {
-        let tool = Arc::clone(&self.tool);
+        let (tool, effect) = (Arc::clone(&self.tool), self.definition.effect);
         Box::pin(async move {
             let typed = serde_json::from_value(arguments).map_err(|fault| ToolError::internal(fault).nothing_sent())?;
             let Success { result, writes } = tool.call(typed, &context).await?;
-            Ok(Success { result: serde_json::to_value(result)?, writes })
+            Ok(Success { result: in_json(result, effect)?, writes })
         })
     }
 
@@ -97,14 +98,26 @@ impl<T: Tool> AnyTool for Typed<T> {
         arguments: Value,
         context: CallContext,
     ) -> BoxFuture<'static, Result<Reconciled<Value>, ToolError>> {
-        let tool = Arc::clone(&self.tool);
+        let (tool, effect) = (Arc::clone(&self.tool), self.definition.effect);
         Box::pin(async move {
             let typed = serde_json::from_value(arguments)?;
             Ok(match tool.reconcile(typed, &context).await? {
-                Reconciled::Done(result) => Reconciled::Done(serde_json::to_value(result)?),
+                Reconciled::Done(result) => Reconciled::Done(in_json(result, effect)?),
                 Reconciled::NotDone => Reconciled::NotDone,
                 Reconciled::Unknown => Reconciled::Unknown,
             })
         })
+    }
+}
+
+/// The result as JSON. A result that cannot be written is a fault of the tool, but it unmakes no effect: what is done is
+/// told as done, and is not done again for the sake of its result.
+fn in_json<T: Serialize>(result: T, effect: Effect) -> Result<Value, ToolError> {
+    match (serde_json::to_value(result), effect) {
+        (Err(_), Effect::Keyed | Effect::Once) => {
+            tracing::error!(result = std::any::type_name::<T>(), "The result of an effect cannot be written as JSON.");
+            Ok(json!({"done": true, "note": "It was done. Its result cannot be told."}))
+        }
+        (result, _) => result.map_err(|fault| ToolError::internal(fault).nothing_sent()),
     }
 }

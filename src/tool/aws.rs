@@ -2,7 +2,7 @@
 //!
 //! | the SDK says | the tool error | promise |
 //! | --- | --- | --- |
-//! | a throttling code | [`ToolError::transient`] | nothing was done |
+//! | a throttling code, or 429 | [`ToolError::transient`] | nothing was done |
 //! | the connection was refused | [`ToolError::transient`] | nothing was sent |
 //! | a timeout, a broken connection, an answer it cannot read, a 5xx | [`ToolError::no_answer`] | it may have been done |
 //! | the request could not be built | [`ToolError::internal`] | nothing was sent |
@@ -11,15 +11,15 @@
 //! A refusal that is the model's or the user's business (a failed condition, a rejected mail) is matched by the tool
 //! before it comes here. The SDK's error becomes the cause, for the log; no word of it reaches the model.
 
-use std::{error::Error, io};
+use std::{error::Error, io, time::SystemTime};
 
 use aws_sdk_dynamodb::{config::http::HttpResponse, error::SdkError};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
-use super::ToolError;
+use super::{ToolError, retry_after};
 
 /// The codes by which AWS services throttle. DynamoDB and SES use several of them.
-const THROTTLING: [&str; 11] = [
+pub(crate) const THROTTLING: [&str; 11] = [
     "BandwidthLimitExceeded",
     "LimitExceededException",
     "ProvisionedThroughputExceededException",
@@ -48,24 +48,36 @@ impl ToolError {
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
-        match meaning(&error) {
+        let headers = error.raw_response().map(HttpResponse::headers);
+        let wait = headers.and_then(|headers| retry_after(|name| headers.get(name), SystemTime::now()));
+        let said = match meaning(&error) {
             Meaning::Throttled => Self::transient(format!("{service} is too busy for now.")).with_source(error),
             Meaning::NeverSent => Self::transient(format!("{service} cannot be reached for now.")).with_source(error),
             Meaning::NoAnswer => Self::no_answer(format!("{service} gave no clear answer.")).with_source(error),
             Meaning::Refused => Self::internal(error).nothing_sent(),
+        };
+        match wait {
+            Some(wait) => said.retry_after(wait),
+            None => said,
         }
     }
 }
 
+/// What a failed call of an AWS client says about the request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+pub(crate) enum Meaning {
+    /// The service is too busy; nothing was done.
     Throttled,
+    /// Nothing was sent.
     NeverSent,
+    /// It may have been done.
     NoAnswer,
+    /// The service does not take the request, or it could not be built; nothing was done.
     Refused,
 }
 
-fn meaning<E>(error: &SdkError<E, HttpResponse>) -> Meaning
+/// Reads it, for tools and for the record table alike.
+pub(crate) fn meaning<E>(error: &SdkError<E, HttpResponse>) -> Meaning
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
@@ -74,6 +86,7 @@ where
         SdkError::DispatchFailure(_) if connection_was_refused(error) => Meaning::NeverSent,
         SdkError::ServiceError(answer) => match answer.err().code() {
             Some(code) if THROTTLING.contains(&code) => Meaning::Throttled,
+            _ if answer.raw().status().as_u16() == 429 => Meaning::Throttled,
             _ if answer.raw().status().is_server_error() => Meaning::NoAnswer,
             _ => Meaning::Refused,
         },
@@ -83,7 +96,7 @@ where
 
 /// Whether no connection came about. Only kinds that cannot arise later count; a name that does not resolve and a
 /// connection that takes too long have no kind of their own, and stay "no answer".
-fn connection_was_refused(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn connection_was_refused(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
@@ -124,6 +137,7 @@ mod tests {
         let table = [
             (answered(400, "ThrottlingException"), ToolErrorKind::Transient, Phase::NothingSent),
             (answered(400, "ProvisionedThroughputExceededException"), ToolErrorKind::Transient, Phase::NothingSent),
+            (answered(429, "SomethingNew"), ToolErrorKind::Transient, Phase::NothingSent),
             (answered(400, "ValidationException"), ToolErrorKind::Internal, Phase::NothingSent),
             (answered(500, "InternalServerError"), ToolErrorKind::Transient, Phase::MaybeDone),
             (io_failure(io::ErrorKind::ConnectionRefused), ToolErrorKind::Transient, Phase::NothingSent),

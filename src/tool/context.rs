@@ -1,23 +1,10 @@
 //! What a tool is told about the call it serves.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Who asks, as far as the door can tell. Its values are never logged.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Caller {
-    /// The session or conversation, where the door has one.
-    pub conversation: Option<String>,
-    /// The caller's identity, where the door has one that the model cannot choose.
-    pub identity: Option<String>,
-}
-
-impl fmt::Debug for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Caller { .. }") // may hold identities
-    }
-}
+use super::Caller;
 
 /// One attempt's surroundings.
 #[derive(Clone, Debug)]
@@ -31,6 +18,24 @@ pub struct CallContext {
 }
 
 impl CallContext {
+    /// The first attempt of a call by nobody in particular: what the test of a tool hands to it.
+    pub fn first(idempotency_key: Option<&str>, time_left: Duration) -> Self {
+        Self {
+            idempotency_key: idempotency_key.map(String::from),
+            attempt: 1,
+            ends: Instant::now() + time_left,
+            caller: Caller::default(),
+            call_id: None,
+            approved: false,
+        }
+    }
+
+    /// The same for this caller: what the test of a tool sets that looks at it.
+    #[must_use]
+    pub fn by(self, caller: Caller) -> Self {
+        Self { caller, ..self }
+    }
+
     /// The key of this action, for a system that dedupes by one: 64 hexadecimal digits, the same for every attempt and
     /// every equal call. Made by us, never by the model. `None` for a [`ReadOnly`](super::Effect::ReadOnly) tool.
     pub fn idempotency_key(&self) -> Option<&str> {
@@ -52,7 +57,7 @@ impl CallContext {
         self.approved
     }
 
-    /// Who asks.
+    /// Who asks, apart from the arguments: nothing in it is chosen by the model.
     pub const fn caller(&self) -> &Caller {
         &self.caller
     }

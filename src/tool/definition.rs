@@ -85,6 +85,24 @@ pub struct Definition {
 }
 
 impl Definition {
+    /// A tool of which a test needs no more than the name and the effect: the defaults of a policy, no arguments.
+    #[cfg(test)]
+    pub(crate) fn sample(name: &'static str, effect: Effect) -> Self {
+        Self {
+            name,
+            description: String::from("A tool."),
+            schema: serde_json::json!({"type": "object", "properties": {}, "additionalProperties": false}),
+            effect,
+            may_need_approval: false,
+            timeout: super::Policy::<()>::DEFAULT_TIMEOUT,
+            window: super::Policy::<()>::DEFAULT_WINDOW,
+            key_version: 1,
+            scope: Scope::default(),
+            route: Route::post("/tool"),
+            wording: Wording::default(),
+        }
+    }
+
     /// The argument names in the schema, with each one's schema.
     pub fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.schema["properties"].as_object().into_iter().flatten()

@@ -44,9 +44,11 @@
 
 mod any;
 mod aws;
+mod caller;
 mod context;
 mod definition;
 mod error;
+mod http;
 mod policy;
 mod success;
 mod toolbox;
@@ -56,12 +58,18 @@ use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::{
     any::{AnyTool, Plan},
-    context::{CallContext, Caller},
+    caller::Caller,
+    context::CallContext,
     definition::{Definition, Method, Route},
     error::{Phase, ToolError, ToolErrorKind},
+    http::{HttpAnswer, HttpBackend},
     policy::{Effect, Policy, Scope, Wording},
     success::{Item, Reconciled, Success, Write},
     toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
+};
+pub(crate) use self::{
+    aws::{Meaning, connection_was_refused, meaning},
+    http::retry_after,
 };
 
 /// One thing an agent can ask for. See the [module's example](self).

@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt, time::Duration};
 
 use serde_json::Value;
 
+use crate::outcome::NOTHING;
+
 /// The author's answer to "what if this ran twice?".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
@@ -32,7 +34,7 @@ impl Effect {
     }
 }
 
-/// Among whom a key makes two calls the same action.
+/// Among whom a key makes two calls the same action. Two tenants never share one, whatever the scope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// The session or conversation where the door has one, else the caller's identity, else the whole deployment.
@@ -55,7 +57,7 @@ pub struct Wording {
 impl Default for Wording {
     fn default() -> Self {
         Self {
-            nothing: Cow::Borrowed("Nothing was changed."),
+            nothing: Cow::Borrowed(NOTHING),
             unknown: Cow::Borrowed(
                 "It is not known whether it was done. Find out before you do anything that depends on it.",
             ),

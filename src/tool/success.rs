@@ -1,9 +1,8 @@
 //! What an attempt that went well hands back.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
-use std::collections::HashMap;
 
 use super::ToolError;
 
@@ -19,7 +18,8 @@ type Explain = Box<dyn FnOnce(Option<&Item>) -> ToolError + Send>;
 pub struct Success<T> {
     /// What the model gets.
     pub result: T,
-    /// What the pipeline commits together with the record. Empty but for `Atomic`; 99 at most.
+    /// What the pipeline commits together with the record: 99 at most. Writes of a tool that is not `Atomic` fail the
+    /// call as `internal`, because nobody would commit them.
     pub writes: Vec<Write>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use super::{AnyTool, Definition, Tool, any::Typed};
+use super::{AnyTool, Definition, Effect, Tool, any::Typed};
 use crate::arguments::Checker;
 
 /// One tool with the check of its arguments.
@@ -54,6 +54,11 @@ impl Toolbox {
         self.tools.get(name)
     }
 
+    /// The tool whose attempts may take longest.
+    pub fn slowest(&self) -> Option<&Definition> {
+        self.iter().map(Entry::definition).max_by_key(|tool| tool.timeout)
+    }
+
     /// The tools, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.tools.values()
@@ -99,11 +104,18 @@ impl ToolboxBuilder {
     pub fn build(self) -> Result<Toolbox, ToolboxError> {
         let mut faults = Vec::new();
         let mut tools = BTreeMap::new();
+        let mut routes = BTreeMap::new();
         for tool in self.tools {
             let definition = tool.definition();
             let name = definition.name;
             faults.extend(name_fault(name));
             faults.extend(definition_faults(definition));
+            let route = format!("{} {}", definition.route.method, definition.route.path);
+            if let Some(other) = routes.insert(route.clone(), name).filter(|other| *other != name) {
+                faults.push(format!(
+                    "The tools {other:?} and {name:?} have the same route, {route}. Change one of them."
+                ));
+            }
             let checker = Checker::new(&definition.schema);
             if tools.insert(name, Entry { tool, checker }).is_some() {
                 faults.push(format!("There are two tools with the name {name:?}. Rename one of them."));
@@ -144,6 +156,9 @@ fn definition_faults(definition: &Definition) -> Vec<String> {
             ));
         }
     }
+    if definition.effect == Effect::ReadOnly && definition.may_need_approval {
+        faults.push(String::from("A ReadOnly tool has no record that a person could approve. Give it another effect."));
+    }
     if definition.window <= definition.timeout {
         faults
             .push(String::from("The window in which an equal call is the same action is not longer than one attempt."));
@@ -162,5 +177,91 @@ impl ToolboxError {
     /// One sentence for each fault.
     pub fn faults(&self) -> &[String] {
         &self.faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::tool::{CallContext, Policy, Route, Success, ToolError};
+
+    /// Do it.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Args {
+        /// What.
+        #[allow(dead_code, reason = "only its schema counts here")]
+        thing: Option<String>,
+    }
+
+    /// A tool with one thing wrong, or nothing.
+    struct Sample<const WRONG: u8>;
+
+    /// Another tool on the route of the good one.
+    struct Squatter;
+
+    impl Tool for Squatter {
+        const NAME: &'static str = "squatter";
+        const ROUTE: Option<Route> = Some(Route::post("/good"));
+        type Args = Args;
+        type Output = ();
+
+        async fn call(&self, _: Args, _: &CallContext) -> Result<Success<()>, ToolError> {
+            Ok(().into())
+        }
+    }
+
+    const NAMES: [&str; 4] = ["good", "bad-name", "good", "a_name_that_is_longer_than_forty_characters"];
+
+    impl<const WRONG: u8> Tool for Sample<WRONG> {
+        const NAME: &'static str = NAMES[WRONG as usize % NAMES.len()];
+        const ROUTE: Option<Route> = if WRONG == 4 { Some(Route::get("/things/{thing}")) } else { None };
+        type Args = Args;
+        type Output = ();
+
+        fn policy(&self) -> Policy<Args> {
+            match WRONG {
+                8 => Policy::new(Effect::ReadOnly).approve_when(|_| true),
+                12 => Policy::new(Effect::Keyed).window(Duration::from_secs(1)),
+                _ => Policy::new(Effect::ReadOnly),
+            }
+        }
+
+        async fn call(&self, _: Args, _: &CallContext) -> Result<Success<()>, ToolError> {
+            Ok(().into())
+        }
+    }
+
+    fn faults(builder: ToolboxBuilder) -> Vec<String> {
+        builder.build().err().map(|error| error.faults().to_vec()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_tool_without_fault_goes_in() {
+        assert_eq!(faults(Toolbox::builder().tool(Sample::<0>)), [""; 0]);
+    }
+
+    #[test]
+    fn every_fault_of_every_tool_is_told_at_once_and_by_the_tools_name() {
+        let found = faults(Toolbox::builder().tool(Sample::<1>).tool(Sample::<0>).tool(Sample::<2>).tool(Sample::<3>));
+        let about = |words: &str| found.iter().any(|fault| fault.contains(words));
+        assert!(about("\"bad-name\" is not legal"), "{found:?}");
+        assert!(about("two tools with the name \"good\""), "{found:?}");
+        assert!(about("longer_than_forty_characters\" is not legal"), "{found:?}");
+    }
+
+    #[test]
+    fn a_policy_that_cannot_be_kept_does_not_start() {
+        for (builder, words) in [
+            (Toolbox::builder().tool(Sample::<4>), "no required argument"),
+            (Toolbox::builder().tool(Sample::<8>), "no record that a person could approve"),
+            (Toolbox::builder().tool(Sample::<12>), "not longer than one attempt"),
+            (Toolbox::builder().tool(Sample::<0>).tool(Squatter), "have the same route, POST /good"),
+            (Toolbox::builder(), "There are no tools"),
+        ] {
+            let found = faults(builder);
+            assert!(found.len() == 1 && found[0].contains(words), "{found:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The mail service: a seam that the local program fills with a mailer of its own.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use aws_config::SdkConfig;
 use aws_sdk_sesv2::{
@@ -8,11 +8,11 @@ use aws_sdk_sesv2::{
     config::{Builder, retry::RetryConfig, timeout::TimeoutConfig},
     error::SdkError,
     operation::send_email::SendEmailError,
-    types::{Body, Content, Destination, EmailContent, Message},
+    types::{Body, Content, Destination, EmailContent, Message, MessageTag},
 };
 use futures_util::future::BoxFuture;
 
-use crate::tool::ToolError;
+use crate::tool::{Reconciled, ToolError};
 
 /// One e-mail to send.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Email {
     pub subject: String,
     /// Plain text.
     pub body: String,
+    /// The key of the call, by which the mail can be found again.
+    pub reference: String,
     /// When to give up.
     pub time_left: Duration,
 }
@@ -31,9 +33,16 @@ pub struct Email {
 pub trait Mailer: Send + Sync + 'static {
     /// The id of the message that was sent.
     fn send(&self, email: Email) -> BoxFuture<'_, Result<String, ToolError>>;
+
+    /// Whether the mail with this reference was sent, with the id of the message. The default cannot tell.
+    fn find<'a>(&'a self, reference: &'a str) -> BoxFuture<'a, Result<Reconciled<String>, ToolError>> {
+        let _ = reference;
+        Box::pin(ready(Ok(Reconciled::Unknown)))
+    }
 }
 
-/// Amazon SES.
+/// Amazon SES. It cannot be asked what it has sent, but it repeats the tag `call` in the events that it publishes: a
+/// deployment that keeps those can implement [`Mailer::find`] on them.
 #[derive(Debug)]
 pub struct SesMailer {
     client: Client,
@@ -57,6 +66,8 @@ impl SesMailer {
             let body = Body::builder().text(utf8(email.body)?).build();
             Ok(Message::builder().subject(utf8(email.subject)?).body(body).build())
         };
+        let tag = MessageTag::builder().name("call").value(&email.reference).build();
+        let tag = tag.map_err(|error| ToolError::internal(error).nothing_sent())?;
         let message = message().map_err(|error| ToolError::internal(error).nothing_sent())?;
         let time_limit = TimeoutConfig::builder().operation_timeout(email.time_left).build();
         let sent = self
@@ -65,6 +76,7 @@ impl SesMailer {
             .from_email_address(&self.from)
             .destination(Destination::builder().to_addresses(email.to).build())
             .content(EmailContent::builder().simple(message).build())
+            .email_tags(tag)
             .customize()
             .config_override(Builder::new().timeout_config(time_limit))
             .send()

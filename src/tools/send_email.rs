@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::mailer::{Email, Mailer};
-use crate::tool::{CallContext, Effect, Policy, Route, Success, Tool, ToolError};
+use crate::tool::{CallContext, Effect, Policy, Reconciled, Route, Success, Tool, ToolError};
 
 /// Send one plain-text e-mail to one person. It cannot be taken back. Do not send the same e-mail twice.
 #[derive(Deserialize, JsonSchema)]
@@ -51,9 +51,23 @@ impl Tool for SendEmail {
     }
 
     async fn call(&self, args: Args, context: &CallContext) -> Result<Success<Sent>, ToolError> {
-        let email =
-            Email { to: args.to.clone(), subject: args.subject, body: args.body, time_left: context.time_left() };
+        let email = Email {
+            to: args.to.clone(),
+            subject: args.subject,
+            body: args.body,
+            reference: context.idempotency_key().unwrap_or_default().to_owned(),
+            time_left: context.time_left(),
+        };
         let message_id = self.mailer.send(email).await?;
         Ok(Sent { message_id, to: args.to }.into())
+    }
+
+    async fn reconcile(&self, args: Args, context: &CallContext) -> Result<Reconciled<Sent>, ToolError> {
+        let reference = context.idempotency_key().unwrap_or_default();
+        Ok(match self.mailer.find(reference).await? {
+            Reconciled::Done(message_id) => Reconciled::Done(Sent { message_id, to: args.to }),
+            Reconciled::NotDone => Reconciled::NotDone,
+            Reconciled::Unknown => Reconciled::Unknown,
+        })
     }
 }

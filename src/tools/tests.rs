@@ -4,12 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::{Client, error::SdkError, operation::transact_write_items::TransactWriteItemsError};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{Orders, get_order::GetOrder, refund_order::RefundOrder, search_orders::SearchOrders};
 use crate::{
     dev::{Embedded, database::http_client, sdk_config},
-    tool::{CallContext, Caller, Phase, Tool, ToolError, ToolErrorKind, Write},
+    tool::{CallContext, Phase, Tool, ToolError, ToolErrorKind, Write},
 };
 
 /// The database, and the tables' clients.
@@ -26,14 +25,7 @@ async fn shop() -> Shop {
 }
 
 fn context(key: Option<&str>) -> CallContext {
-    CallContext {
-        idempotency_key: key.map(String::from),
-        attempt: 1,
-        ends: Instant::now() + Duration::from_secs(20),
-        caller: Caller::default(),
-        call_id: None,
-        approved: false,
-    }
+    CallContext::first(key, Duration::from_secs(20))
 }
 
 impl Shop {
@@ -183,6 +175,7 @@ async fn a_mail_that_ses_answers_with_a_server_error_is_tried_once_and_may_be_se
         to: "ada@example.com".into(),
         subject: "Hello".into(),
         body: "Hello".into(),
+        reference: "key".into(),
         time_left: Duration::from_secs(20),
     };
     let error = super::Mailer::send(&mailer, email).await.expect_err("a server error");
@@ -194,7 +187,7 @@ async fn a_mail_that_ses_answers_with_a_server_error_is_tried_once_and_may_be_se
 async fn a_mail_service_that_is_not_there_was_sent_nothing() {
     let mailer = super::SesMailer::new(&sdk_config("http://127.0.0.1:1", http_client()), "shop@example.com");
     let (to, subject, body) = ("ada@example.com".into(), "Hello".into(), "Hello".into());
-    let email = super::Email { to, subject, body, time_left: Duration::from_secs(20) };
+    let email = super::Email { to, subject, body, reference: "key".into(), time_left: Duration::from_secs(20) };
     let error = super::Mailer::send(&mailer, email).await.expect_err("nobody there");
     assert_eq!((error.kind(), error.phase()), (ToolErrorKind::Transient, Phase::NothingSent));
 }

@@ -51,7 +51,7 @@ pub enum Answer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(clippy::struct_excessive_bools, reason = "what the code keeps, in places of their own")]
+#[allow(clippy::struct_excessive_bools)] // each is one fact about the execution
 pub struct Caller {
     pub name: &'static str,
     pub step: Step,

@@ -5,8 +5,11 @@
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
+//! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
+//! | [`TcpProxy`] | a load balancer that closes idle connections |
 //! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
+//! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
 //! | [`World`] | all of them around the real program |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
@@ -15,8 +18,12 @@ mod backends;
 mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
-mod fault_proxy;
+mod faulty_proxy;
+mod network;
 mod runtime_api;
+mod scripted;
+mod tcp_proxy;
+mod timeline;
 #[cfg(feature = "dev")]
 mod world;
 
@@ -24,8 +31,12 @@ pub use backends::Backends;
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
-pub use fault_proxy::{Fault, FaultProxy, Network};
+pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
+pub use network::{Break, BreakingProxy, Network};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
+pub use scripted::Scripted;
+pub use tcp_proxy::TcpProxy;
+pub use timeline::{Bar, draw};
 #[cfg(feature = "dev")]
 pub use world::World;
 

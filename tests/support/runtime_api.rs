@@ -110,6 +110,8 @@ pub struct Answer {
     pub headers: HeaderMap,
     /// How many posts for this invocation were refused before.
     pub refused: usize,
+    /// The time that was left until the deadline; an hour if there was none.
+    pub to_spare: Duration,
     /// Whether it came before the deadline; otherwise Lambda had ended the invocation.
     pub in_time: bool,
 }
@@ -151,6 +153,7 @@ struct Shared {
     next: tokio::sync::Mutex<mpsc::UnboundedReceiver<(String, Event)>>,
     pending: Mutex<HashMap<String, Pending>>,
     polls: watch::Sender<usize>,
+    extension: watch::Sender<bool>,
     start_error: watch::Sender<Option<Value>>,
     count: AtomicU64,
 }
@@ -170,6 +173,7 @@ impl RuntimeApi {
             next: tokio::sync::Mutex::new(next),
             pending: Mutex::default(),
             polls: watch::Sender::new(0),
+            extension: watch::Sender::new(false),
             start_error: watch::Sender::new(None),
             count: AtomicU64::new(1),
         });
@@ -177,6 +181,8 @@ impl RuntimeApi {
             .route("/2018-06-01/runtime/invocation/next", get(next_invocation))
             .route("/2018-06-01/runtime/invocation/{id}/{kind}", post(take_answer))
             .route("/2018-06-01/runtime/init/error", post(take_start_error))
+            .route("/2020-01-01/extension/register", post(register_extension))
+            .route("/2020-01-01/extension/event/next", get(next_extension_event))
             .with_state(Arc::clone(&shared));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -251,6 +257,11 @@ impl Function {
         self.try_invoke(event).await.unwrap_or_else(|status| panic!("the function ended: {status}\n{}", self.output()))
     }
 
+    /// Hands out an invocation; the answer comes later.
+    pub fn hand_out(&self, event: Event) -> oneshot::Receiver<Answer> {
+        self.api.hand_out(event)
+    }
+
     /// Hands out an invocation and waits for its answer, or for the end of the process.
     pub async fn try_invoke(&mut self, event: Event) -> Result<Answer, ExitStatus> {
         let answer = self.api.hand_out(event);
@@ -281,6 +292,18 @@ impl Function {
         }
     }
 
+    /// Sends a signal, for example `TERM`, as Lambda does to functions that have an extension.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([format!("-{name}"), self.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Waits until its extension, without which Lambda sends no signal, has said that it has started.
+    pub async fn extended(&self) {
+        let mut extension = self.api.shared.extension.subscribe();
+        let _ = tokio::time::timeout(PATIENCE, extension.wait_for(|started| *started)).await.expect("an extension");
+    }
+
     /// The id of its process.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -293,6 +316,19 @@ impl Function {
     /// What was posted as the reason why the start failed.
     pub fn start_error(&self) -> Option<Value> {
         self.api.shared.start_error.borrow().clone()
+    }
+
+    /// Waits until what it has written is enough for `enough`: the pipe is read beside the answers.
+    pub async fn output_when(&self, enough: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let output = self.output();
+            if enough(&output) {
+                return output;
+            }
+            assert!(start.elapsed() < PATIENCE, "that is all:\n{output}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// What it has written so far to stdout and stderr.
@@ -354,9 +390,30 @@ async fn take_answer(
         all.insert(id, pending);
         return StatusCode::PAYLOAD_TOO_LARGE;
     }
-    let in_time = pending.ends.is_none_or(|ends| Instant::now() < ends);
-    let _ = pending.answer.send(Answer { is_error, body, headers, refused: pending.refused, in_time });
+    let to_spare = pending.ends.map_or(Duration::from_hours(1), |ends| ends.saturating_duration_since(Instant::now()));
+    let in_time = !to_spare.is_zero();
+    let _ = pending.answer.send(Answer { is_error, body, headers, refused: pending.refused, to_spare, in_time });
     refusal.unwrap_or(StatusCode::ACCEPTED)
+}
+
+/// As Lambda: an extension comes before the first invocation, or not at all.
+async fn register_extension(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    let name_is_given = headers.contains_key("lambda-extension-name");
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let mut response = Response::new(Body::from("{}"));
+    if *shared.polls.borrow() > 0 || !name_is_given || !body["events"].is_array() {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+    } else {
+        response.headers_mut().insert("lambda-extension-identifier", HeaderValue::from_static("extension-1"));
+    }
+    response
+}
+
+/// An extension that wants no events gets none. Lambda holds the first invocation back until it has asked.
+async fn next_extension_event(State(shared): State<Arc<Shared>>, headers: HeaderMap) {
+    assert_eq!(headers["lambda-extension-identifier"], "extension-1");
+    shared.extension.send_replace(true);
+    std::future::pending::<()>().await;
 }
 
 async fn take_start_error(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> StatusCode {

@@ -2,12 +2,17 @@
 
 use std::path::Path;
 
-use super::{Backends, CountingProxy, Database, Function, RuntimeApi};
+use super::{Backends, CountingProxy, Database, FaultyProxy, Function, RuntimeApi, TcpProxy};
 
 /// A real program on a DynamoDB of its own, whose requests are counted. Ends with the value.
 pub struct World {
     pub function: Function,
     pub proxy: CountingProxy,
+    pub faults: FaultyProxy,
+    /// Between the program and [`Backends`]: `/labels` is the carrier, `/v2/email/outbound-emails` is SES.
+    pub backend_faults: FaultyProxy,
+    /// The connections of SES.
+    pub ses: TcpProxy,
     pub backends: Backends,
     _database: Database,
 }
@@ -20,21 +25,43 @@ impl World {
         world
     }
 
+    /// Starts another program on the same tables.
+    pub async fn beside(&self, program: impl AsRef<Path>) -> Function {
+        let mut function = self.launch_beside(program, &[]).await;
+        function.ready().await;
+        function
+    }
+
+    /// Starts another program on the same tables and backends, with these settings besides.
+    pub async fn launch_beside(&self, program: impl AsRef<Path>, more: &[(&str, &str)]) -> Function {
+        let (dynamodb, carrier, ses) = (self.proxy.endpoint(), self.backend_faults.endpoint(), self.ses.endpoint());
+        let settings = [&settings(&dynamodb, &carrier, &ses)[..], more].concat();
+        RuntimeApi::start().await.launch(program, &settings)
+    }
+
     /// Starts the program.
     pub async fn launch(program: impl AsRef<Path>) -> Self {
         let database = Database::start().await;
-        let proxy = CountingProxy::start(&database.endpoint()).await;
+        let faults = FaultyProxy::start(&database.endpoint()).await;
+        let proxy = CountingProxy::start(&faults.endpoint()).await;
         let backends = Backends::start().await;
-        let settings = [
-            ("IDEMPOTENCY_TABLE", Database::RECORDS),
-            ("ORDERS_TABLE", "orders"),
-            ("REFUNDS_TABLE", "refunds"),
-            ("CARRIER_URL", backends.endpoint()),
-            ("MAIL_FROM", "shop@example.com"),
-            ("AWS_ENDPOINT_URL_DYNAMODB", &proxy.endpoint()),
-            ("AWS_ENDPOINT_URL_SESV2", backends.endpoint()),
-        ];
+        let backend_faults = FaultyProxy::start(backends.endpoint()).await;
+        let ses = TcpProxy::start(&backend_faults.endpoint()).await;
+        let (dynamodb, carrier, mail) = (proxy.endpoint(), backend_faults.endpoint(), ses.endpoint());
+        let settings = settings(&dynamodb, &carrier, &mail);
         let function = RuntimeApi::start().await.launch(program, &settings);
-        Self { function, proxy, backends, _database: database }
+        Self { function, proxy, faults, backend_faults, ses, backends, _database: database }
     }
+}
+
+fn settings<'a>(dynamodb: &'a str, carrier: &'a str, ses: &'a str) -> [(&'a str, &'a str); 7] {
+    [
+        ("IDEMPOTENCY_TABLE", Database::RECORDS),
+        ("ORDERS_TABLE", "orders"),
+        ("REFUNDS_TABLE", "refunds"),
+        ("CARRIER_URL", carrier),
+        ("MAIL_FROM", "shop@example.com"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", dynamodb),
+        ("AWS_ENDPOINT_URL_SESV2", ses),
+    ]
 }

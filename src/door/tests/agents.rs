@@ -4,8 +4,12 @@ use super::{call, call_in, faults, invalid, request, unavailable};
 use crate::{
     arguments::read_text,
     call::Call,
-    door::testing::{answer, event, file, success, toolbox},
+    door::{
+        detect,
+        testing::{all, answer, event, file, success, tool, toolbox, toolbox_of},
+    },
     outcome::{Failure, FailureKind, Outcome},
+    tool::{Effect, Route},
 };
 
 fn function(name: &str, outcome: Outcome) -> Value {
@@ -226,9 +230,9 @@ fn a_body_of_any_media_type_is_read_and_json_goes_first() {
 
 #[test]
 fn the_session_is_the_conversation_unless_it_is_empty() {
-    assert_eq!(call("agent-function/get-order.json").caller.conversation.as_deref(), Some("session-0001"));
+    assert_eq!(call("agent-function/get-order.json").caller.conversation(), Some("session-0001"));
     for name in ["agent-function/native-values.json", "agent-openapi/native-values.json", "agent-function/bare.json"] {
-        assert_eq!(call(name).caller.conversation, None, "{name}");
+        assert_eq!(call(name).caller.conversation(), None, "{name}");
     }
 }
 
@@ -248,4 +252,58 @@ fn a_result_that_grows_too_large_as_text_is_told_as_such_unless_something_was_do
 #[test]
 fn one_event_is_one_call() {
     assert_eq!(request(file("agent-openapi/refund-order.json")).calls.len(), 1);
+}
+
+#[test]
+fn the_import_proxys_values_are_taken_as_they_are() {
+    let function = call("agent-function/proxy-native-values.json").arguments;
+    assert_eq!((&function.values["limit"], &function.values["tags"]), (&json!(2), &json!(["vip", "two words"])));
+    assert_eq!(function.values["status"], json!(null), "the check leaves it out");
+    let openapi = call("agent-openapi/proxy-native-values.json").arguments;
+    assert_eq!((&openapi.values["amount_cents"], openapi.faults.len()), (&json!(1500), 0));
+    assert!(!openapi.values.contains_key("contentType"), "the media type, which the proxy repeats in the body");
+    assert_eq!(call("agent-openapi/proxy-null-value.json").arguments.values["tags"], json!(["vip", "eu"]));
+}
+
+#[test]
+fn a_content_type_that_is_not_the_bodys_is_an_argument_like_any_other() {
+    let mut body = file("agent-openapi/proxy-native-values.json").body;
+    body["requestBody"]["content"]["application/json"]["properties"][0]["value"] = json!("text/plain");
+    assert_eq!(call_in(body).arguments.values["contentType"], "text/plain");
+}
+
+#[test]
+fn objects_that_the_import_proxy_took_apart_are_put_together_by_the_schema() {
+    let line = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    let order = json!({ "type": "object", "properties": {
+        "sku": { "type": "string" },
+        "qty": { "type": "integer" },
+        "lines": { "type": "array", "items": line },
+        "to": { "type": "object", "additionalProperties": { "type": "object", "properties": {} } },
+    } });
+    let properties = json!({ "order": order, "lines": { "type": "array", "items": line } });
+    let toolbox = toolbox_of(tool("some_tool", Effect::Once, Route::post("/orders"), &properties, &[]));
+    let read = |name: &str, value: &Value| {
+        let body =
+            json!({ "actionGroup": "a", "function": "some_tool", "parameters": [{ "name": name, "value": value }] });
+        let event = event(body);
+        let request = (detect(&event, &all()).unwrap().decode)(event, &toolbox).unwrap();
+        request.calls[0].arguments.values[name].clone()
+    };
+    let entry = |name: &str, value: Value| json!({ "name": name, "value": value, "type": "any" });
+    let lines = json!([[entry("n", json!(1))], [], "loose"]);
+    assert_eq!(read("lines", &lines), json!([{ "n": 1 }, {}, "loose"]));
+    let taken_apart = json!([
+        entry("sku", json!("A-7")),
+        entry("qty", json!(2)),
+        entry("lines", lines),
+        entry("to", json!([entry("x", json!([]))])),
+    ]);
+    let whole = json!({ "sku": "A-7", "qty": 2, "lines": [{ "n": 1 }, {}, "loose"], "to": { "x": {} } });
+    assert_eq!(read("order", &taken_apart), whole);
+    assert_eq!(read("order", &whole), whole);
+    // What is not surely an object stays a list, which the check refuses.
+    for odd in [json!([entry("qty", json!(1)), entry("qty", json!(2))]), json!([{ "name": "qty" }]), json!([7])] {
+        assert_eq!(read("order", &odd), odd);
+    }
 }

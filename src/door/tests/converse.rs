@@ -6,7 +6,7 @@ use crate::{
         detect,
         testing::{all, answer, event, file, replay, success, toolbox},
     },
-    outcome::{FailureKind, Outcome},
+    outcome::{Failure, FailureKind, Outcome},
 };
 
 /// The answer to a file each of whose calls ends well.
@@ -196,4 +196,88 @@ fn results_that_do_not_fit_one_answer_are_left_out_one_by_one() {
     let statuses: Vec<_> = (0..20).map(|n| answer["content"][n]["toolResult"]["status"].as_str().unwrap()).collect();
     assert_eq!(statuses.iter().filter(|status| **status == "success").count(), 16);
     assert_eq!(statuses[19], "error");
+}
+
+#[test]
+fn step_functions_is_answered_in_its_own_spelling() {
+    let ok = |id: &str| json!({ "ToolUseId": id, "Status": "success", "Content": [{ "Json": { "order_id": "ORD-12345" } }] });
+    let bad = json!({
+        "ToolUseId": "tooluse_2",
+        "Status": "error",
+        "Content": [{ "Text": "limit must be at most 50. Nothing was changed." }],
+    });
+    let of = |name: &str, outcomes| answer(file(&format!("converse/step-functions-{name}.json")), outcomes);
+    let well = || success(json!({ "order_id": "ORD-12345" }));
+    let both = json!([{ "ToolResult": ok("tooluse_1") }, { "ToolResult": bad }]);
+    for name in ["response", "message"] {
+        assert_eq!(of(name, vec![well(), invalid()]), json!({ "Role": "user", "Content": both }), "{name}");
+    }
+    assert_eq!(of("list", vec![well(), invalid()]), both);
+    assert_eq!(of("block", vec![well()]), json!({ "ToolResult": ok("tooluse_1") }));
+    assert_eq!(of("bare", vec![well()]), ok("tooluse_1"));
+    assert_eq!(of("no-calls", vec![]), json!({ "Role": "user", "Content": [] }));
+}
+
+#[test]
+fn step_functions_calls_keep_every_rule() {
+    let call_of = call("converse/step-functions-block.json");
+    assert_eq!((call_of.tool.as_str(), &call_of.arguments.values["order_id"]), ("get_order", &json!("ORD-12345")));
+    assert!(call("converse/step-functions-cut-off.json").objection.is_some());
+    assert_eq!(request(file("converse/step-functions-server-tool.json")).calls.len(), 1);
+    let user = json!({ "Role": "user", "Content": [file("converse/step-functions-block.json").body] });
+    assert!(call_in(user).objection.is_some());
+    let content = answer(file("converse/step-functions-block.json"), vec![replay(json!([1]))]);
+    assert_eq!(content["ToolResult"]["Content"][0], json!({ "Json": { "result": [1] } }));
+    assert!(content["ToolResult"]["Content"][1]["Text"].is_string());
+    let dunder = answer(file("converse/step-functions-block.json"), vec![success(json!({ "__type": 1 }))]);
+    assert_eq!(dunder["ToolResult"]["Content"][0]["Text"], "{\"__type\":1}");
+}
+
+#[test]
+fn an_event_in_two_spellings_is_refused_because_one_of_them_would_be_overlooked() {
+    for name in ["two-spellings", "stop-reason-in-another-spelling"] {
+        assert!(refusal(file(&format!("converse/{name}.json"))).contains("spelling"), "{name}");
+    }
+    for body in [
+        json!({ "toolUse": { "toolUseId": "a", "name": "x" }, "ToolUse": { "ToolUseId": "b", "Name": "x" } }),
+        json!({ "toolUse": { "toolUseId": "a", "name": "x", "Input": {} } }),
+        json!({ "role": "assistant", "content": [{ "ToolUse": { "ToolUseId": "b", "Name": "x" } }] }),
+        json!({ "ToolUse": { "ToolUseId": "a", "Name": "x", "type": "server_tool_use" } }),
+    ] {
+        assert!(refusal(event(body)).contains("spelling"));
+    }
+}
+
+fn message_of(calls: usize) -> Value {
+    let block = |n: usize| json!({ "toolUse": { "toolUseId": format!("t{n}"), "name": "get_order", "input": {} } });
+    json!({ "role": "assistant", "content": (0..calls).map(block).collect::<Vec<_>>() })
+}
+
+#[test]
+fn of_very_many_calls_none_is_run_and_each_is_answered() {
+    let objections = |calls| {
+        let request = request(event(message_of(calls)));
+        (request.calls.len(), request.calls.iter().filter(|call| call.objection.is_some()).count())
+    };
+    assert_eq!(objections(256), (256, 0));
+    assert_eq!(objections(257), (257, 257));
+    assert_eq!(objections(1_024), (1_024, 1_024));
+    assert!(
+        refusal(event(message_of(1_025))).contains("1025 calls, and 256 are served at most. None of them was run.")
+    );
+}
+
+#[test]
+fn an_answer_fits_whatever_its_results_and_failures() {
+    let failure = || {
+        let text = "\u{1}".repeat(2_000); // six bytes each in JSON
+        Outcome::Failure(Failure::new(FailureKind::Rejected, text))
+    };
+    let large = || success(json!("x".repeat(349_000)));
+    let outcomes = (0..256).map(|n| if n % 2 == 0 { large() } else { failure() }).collect();
+    let answer = answer(event(message_of(256)), outcomes);
+    assert!(answer.to_string().len() < 6_000_000);
+    let blocks = answer["content"].as_array().unwrap();
+    assert_eq!(blocks.len(), 256);
+    assert!(blocks[1]["toolResult"]["content"][0]["text"].as_str().unwrap().starts_with('\u{1}'), "failures are told");
 }

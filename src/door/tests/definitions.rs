@@ -152,3 +152,27 @@ fn the_openapi_document_speaks_the_older_dialect() {
     assert_eq!(properties["c"]["enum"], json!(["x"]));
     assert_eq!(body["required"], false);
 }
+
+#[test]
+fn mcp_gets_the_result_of_tools_list_with_the_whole_schema() {
+    let list = definitions("mcp");
+    assert_eq!((list["tools"].as_array().unwrap().len(), &list["cacheScope"]), (5, &json!("public")));
+    let search = list["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "search_orders").unwrap();
+    assert_eq!(search["inputSchema"]["properties"]["limit"]["maximum"], 50);
+    assert_eq!(search["inputSchema"]["additionalProperties"], false);
+}
+
+#[test]
+fn a_flow_gets_a_node_for_each_tool_with_its_own_types() {
+    let nodes = definitions("flow")["nodes"].take();
+    let search = nodes.as_array().unwrap().iter().find(|node| node["name"] == "search_orders").unwrap();
+    let types: Vec<_> = search["inputs"].as_array().unwrap().iter().map(|input| &input["type"]).collect();
+    assert_eq!(types, ["String", "Number", "String", "Array"]);
+    assert_eq!(search["type"], "LambdaFunction");
+    assert_eq!(search["outputs"][0]["name"], "functionResponse");
+}
+
+#[test]
+fn an_agent_that_returns_control_gets_the_definitions_of_its_functions() {
+    assert_eq!(definitions("return-of-control"), definitions("agent-function"));
+}

@@ -64,13 +64,10 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         ("sqs", "SQS"),
         ("sns", "SNS"),
         ("event-bridge", "EventBridge"),
-        ("mcp-tools-call", "not serve yet"),
-        ("flow", "not serve yet"),
-        ("return-of-control", "not serve yet"),
         ("return-of-control-result", "InvokeAgent"),
+        ("session-state-function", "InvokeAgent"),
         ("responses-api-call", "Responses API"),
         ("anthropic-tool-use", "Anthropic"),
-        ("step-functions-spelling", "Step Functions"),
         ("tool-result", "toolResult"),
         ("bare-arguments", "bedrockAgentCoreToolName"),
         ("empty-object", "an empty object"),
@@ -82,7 +79,7 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         let sentence = refusal(file(&format!("not-a-call/{name}.json")));
         assert!(sentence.contains(word), "{name}: {sentence}");
     }
-    assert_eq!(files("not-a-call").len(), 24, "name each file above");
+    assert_eq!(files("not-a-call").len(), 21, "name each file above");
 }
 
 #[test]

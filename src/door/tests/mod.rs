@@ -4,8 +4,12 @@ mod agents;
 mod converse;
 mod definitions;
 mod detection;
+mod flow;
 mod gateway;
+mod golden;
+mod mcp;
 mod no_panic;
+mod return_of_control;
 
 use serde_json::Value;
 

@@ -10,7 +10,7 @@ use crate::door::{
 };
 
 /// Words that doors look for, so that arbitrary JSON comes near to real events.
-const WORDS: [&str; 34] = [
+const WORDS: [&str; 53] = [
     "toolUse",
     "toolUseId",
     "name",
@@ -45,6 +45,25 @@ const WORDS: [&str; 34] = [
     "orders___get_order",
     "Records",
     "jsonrpc",
+    "2.0",
+    "id",
+    "method",
+    "tools/call",
+    "tools/list",
+    "params",
+    "arguments",
+    "flow",
+    "node",
+    "inputs",
+    "returnControl",
+    "invocationInputs",
+    "functionInvocationInput",
+    "apiInvocationInput",
+    "actionInvocationType",
+    "RESULT",
+    "ToolUse",
+    "ToolUseId",
+    "Name",
 ];
 
 fn word() -> impl Strategy<Value = String> {
@@ -81,7 +100,8 @@ proptest! {
                 let outcome = |n: usize| match n % 3 { 0 => success(result.clone()), 1 => invalid(), _ => unavailable() };
                 let outcomes: Vec<_> = (0..request.calls.len()).map(outcome).collect();
                 let answer = (request.encode)(outcomes);
-                prop_assert!(found != Ok(door.name) || !answer.is_null());
+                let may_be_null = door.name == "mcp"; // a notification's
+                prop_assert!(found != Ok(door.name) || may_be_null || !answer.is_null());
             }
         }
     }

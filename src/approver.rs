@@ -1,0 +1,90 @@
+//! The approver: a second, small function, by which a person lists and decides what waits for approval.
+//!
+//! It has a permission of its own, so that whoever may call the tools may not approve. No door leads here.
+//!
+//! | event | answer |
+//! | --- | --- |
+//! | `{"action": "list"}` | `{"ok": true, "pending": [{"key", "tool", "arguments", "asked_at", "expires_at"}, …]}` |
+//! | `{"action": "approve", "key": "refund_order#4f1c", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
+//! | `{"action": "deny", "key": "refund_order#4f1c", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
+//! | a decision that does not count | `{"ok": false, "error": "…"}` |
+//!
+//! `key` is what the list shows, or as much of its beginning as tells it apart. `by` stands in the record and in the log.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    aws,
+    clock::Clock,
+    handler::{FunctionError, Invocation},
+    idempotency::{Store, Verdict},
+    runtime::{Answer, Serve, StartError},
+    settings::{Env, RetryMode},
+};
+
+/// Lists and decides what waits.
+#[derive(Debug)]
+pub struct Approver {
+    store: Store,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
+enum Request {
+    List {},
+    Approve { key: String, by: String },
+    Deny { key: String, by: String },
+}
+
+impl Approver {
+    /// An approver of the calls whose records are in this store.
+    pub const fn new(store: Store) -> Self {
+        Self { store }
+    }
+
+    /// The approver of this deployment: settings from the environment.
+    ///
+    /// # Errors
+    ///
+    /// If `IDEMPOTENCY_TABLE` is not set, or is no name of a table.
+    pub async fn build() -> Result<Self, StartError> {
+        let mut env = Env::process();
+        let table = env.table("IDEMPOTENCY_TABLE");
+        env.finish()?;
+        let client = aws_sdk_dynamodb::Client::new(&aws::sdk_config(RetryMode::Standard).await);
+        Ok(Self::new(Store::new(client, table, Clock::system())))
+    }
+
+    async fn answer(&self, request: Request) -> Result<Value, String> {
+        match request {
+            Request::List {} => {
+                let pending = self.store.pending().await.map_err(|_| String::from(NO_TABLE))?;
+                Ok(json!({"ok": true, "pending": pending}))
+            }
+            Request::Approve { key, by } => self.decide(&key, &by, Verdict::Approve).await,
+            Request::Deny { key, by } => self.decide(&key, &by, Verdict::Deny).await,
+        }
+    }
+
+    async fn decide(&self, key: &str, by: &str, verdict: Verdict) -> Result<Value, String> {
+        if by.trim().is_empty() {
+            return Err(String::from("\"by\" must name the person who decides."));
+        }
+        let call = self.store.decide_approval(key, by, verdict).await.map_err(|error| error.to_string())?;
+        tracing::info!(key = call.key, tool = call.tool, by, verdict = ?verdict, "decided");
+        Ok(json!({"ok": true, "decided": call}))
+    }
+}
+
+const NO_TABLE: &str = "The table of records does not answer. Try again later.";
+
+impl Serve for Approver {
+    async fn serve(&self, invocation: Invocation) -> Answer {
+        let request = serde_json::from_slice(&invocation.payload).map_err(|_| {
+            let text = "The event must be {\"action\": \"list\"}, or {\"action\": \"approve\" or \"deny\", \"key\": …, \"by\": …}.";
+            FunctionError::new("InvalidPayload", text)
+        })?;
+        Ok(self.answer(request).await.unwrap_or_else(|error| json!({"ok": false, "error": error})))
+    }
+}

@@ -1,0 +1,166 @@
+//! One call on its way: its attempts, and the waits between them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use super::{
+    Call, attempt,
+    attempt::Ended,
+    budget::Retries,
+    deadline::{Deadline, USEFUL},
+    explain, retry,
+};
+use crate::{
+    clock::Timestamp,
+    ending::Ending,
+    idempotency::{Claim, Key},
+    outcome::Failure,
+    telemetry::Report,
+    tool::{CallContext, Definition, Effect, Entry, Reconciled, Success, ToolError, ToolErrorKind},
+};
+
+/// What the steps after validation share.
+pub(super) struct Run<'a> {
+    pub entry: &'a Entry,
+    pub arguments: Value,
+    pub key: Option<&'a Key>,
+    pub call: &'a Call,
+    pub deadline: Deadline,
+    pub report: &'a mut Report,
+    pub retries: &'a Retries,
+    pub ending: &'a Ending,
+    /// Whether a person has to approve it, and has.
+    pub needs_approval: bool,
+    pub approved: bool,
+    /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
+    pub maybe_done: bool,
+}
+
+impl Run<'_> {
+    pub(super) fn tool(&self) -> &Definition {
+        self.entry.definition()
+    }
+
+    /// This execution's claim on its key.
+    pub(super) fn claim(&self, now: Timestamp) -> Claim {
+        Claim {
+            owner: new_owner(),
+            effect: self.tool().effect,
+            lease_until: now.plus(self.deadline.headroom()),
+            expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
+            for_approval: self.needs_approval.then(|| self.arguments.to_string()),
+        }
+    }
+
+    /// Runs the tool once, within the policy's timeout and the time left.
+    pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
+        let time = self.tool().timeout.min(self.deadline.time_left());
+        if time < USEFUL / 2 || self.ending.has_begun() {
+            return Err(Ended::NoTime);
+        }
+        self.report.attempts += 1;
+        let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
+        let ended = attempt::run(code, time, self.ending).await;
+        let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
+        if has_answered(&ended) {
+            self.retries.earn(self.conversation());
+        }
+        let end = ended.as_ref().err().map_or("success", Ended::name);
+        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
+        ended
+    }
+
+    /// Asks the tool what became of an effect whose outcome is not known.
+    pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
+        let time = self.tool().timeout.min(self.deadline.time_left());
+        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
+        attempt::run(code, time, self.ending).await.unwrap_or_else(|ended| {
+            self.note(&ended);
+            Reconciled::Unknown
+        })
+    }
+
+    fn context(&self, time: Duration) -> CallContext {
+        CallContext {
+            idempotency_key: self.key.map(|key| key.digest().to_owned()),
+            attempt: self.report.attempts,
+            ends: Instant::now() + time,
+            caller: self.call.caller.clone(),
+            call_id: self.call.id.clone(),
+            approved: self.approved,
+        }
+    }
+
+    /// Whether the tool wants a person's approval that the call does not have.
+    pub(super) fn asks_for_approval(&self, ended: &Ended) -> bool {
+        !self.approved && matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired)
+    }
+
+    /// Waits until it is time for another attempt, or ends the call.
+    pub(super) async fn retry_or_fail(&mut self, ended: &Ended) -> Result<(), Failure> {
+        self.note(ended);
+        self.maybe_done |= explain::may_be_done(ended, self.tool().effect);
+        let time_left = self.deadline.time_left();
+        let wait = retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random());
+        match wait {
+            Some(wait) if self.retries.pay(self.conversation()) => {
+                self.pause(wait).await;
+                Ok(())
+            }
+            Some(_) => {
+                self.report.retry_denied = true;
+                Err(explain::denied_retry(self.tool(), ended, self.maybe_done, &self.report.reference))
+            }
+            None => Err(explain::failure(self.tool(), ended, self.maybe_done, &self.report.reference)),
+        }
+    }
+
+    /// Waits, but not beyond the end of the process.
+    pub(super) async fn pause(&self, time: Duration) {
+        let _ = timeout(time, self.ending.begun()).await;
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.call.caller.conversation()
+    }
+
+    /// Leaves the cause in the log: its type always, its text at DEBUG only.
+    pub(super) fn note(&mut self, ended: &Ended) {
+        match ended {
+            Ended::Failed(error) => {
+                if let Some(cause) = error.cause() {
+                    tracing::debug!(reference = self.report.reference, cause = ?cause, "cause");
+                }
+                if error.kind() == ToolErrorKind::Internal {
+                    self.report.fault = Some(error.source_type.to_owned());
+                }
+            }
+            Ended::Panicked => self.report.fault = Some(String::from("panic")),
+            _ => {}
+        }
+    }
+}
+
+/// Whether the attempt shows that the backend is well: it did what it was asked for, or refused it with a reason.
+fn has_answered(ended: &Result<Success<Value>, Ended>) -> bool {
+    match ended {
+        Ok(_) => true,
+        Err(Ended::Failed(error)) => !matches!(error.kind(), ToolErrorKind::Transient | ToolErrorKind::Internal),
+        Err(_) => false,
+    }
+}
+
+/// The random id of one execution that holds a record.
+pub(super) fn new_owner() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}
+
+/// Refuses writes that nobody would commit: a success would be a lie.
+fn only_atomic_writes(tool: &Definition, success: Success<Value>) -> Result<Success<Value>, Ended> {
+    if success.writes.is_empty() || tool.effect == Effect::Atomic {
+        return Ok(success);
+    }
+    Err(Ended::Failed(ToolError::internal("writes of a tool whose effect is not atomic")))
+}

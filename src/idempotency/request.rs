@@ -1,0 +1,114 @@
+//! One request to the record table: it is given up when its time is up, and its failure is read.
+
+use std::{future::Future, time::Duration};
+
+use aws_sdk_dynamodb::{
+    config::http::HttpResponse,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::update_item::UpdateItemError,
+};
+use tokio::time::timeout;
+
+use super::{
+    doubt::Doubt,
+    record::{Item, Record},
+};
+use crate::tool::{Meaning, meaning};
+
+/// Why a request to the table gave no answer that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// Surely nothing was written, and it may be otherwise later: throttled, or not reached.
+    Refused,
+    /// Surely nothing was written, and never will be: the request, the table or the permissions are wrong.
+    Fault,
+    /// It may have been written: no answer in time, or a broken connection.
+    NoAnswer,
+    /// The item is no record of ours.
+    NoRecord,
+}
+
+/// A request to the table that failed. The source is for the log.
+#[derive(Debug, thiserror::Error)]
+#[error("the record table: {operation}: {kind:?}")]
+pub struct StoreError {
+    /// What it means.
+    pub kind: StoreErrorKind,
+    /// The operation.
+    pub operation: &'static str,
+    #[source]
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl StoreError {
+    pub(super) fn new(kind: StoreErrorKind, operation: &'static str) -> Self {
+        Self { kind, operation, source: None }
+    }
+
+    /// What the client's last attempt says.
+    pub(super) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
+    where
+        E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+    {
+        let kind = match meaning(&error) {
+            Meaning::Throttled | Meaning::NeverSent => StoreErrorKind::Refused,
+            Meaning::NoAnswer => StoreErrorKind::NoAnswer,
+            Meaning::Refused => refusal(error.code()),
+        };
+        Self { kind, operation, source: Some(Box::new(error)) }
+    }
+
+    /// What all attempts together say.
+    pub(super) fn given(self, doubt: &Doubt) -> Self {
+        if doubt.remains() { Self { kind: StoreErrorKind::NoAnswer, ..self } } else { self }
+    }
+
+    /// What they say when the time was up. The client may have been waiting between two attempts, all of them refused.
+    pub(super) fn given_up(self, doubt: &Doubt) -> Self {
+        let kind = if doubt.remains() { StoreErrorKind::NoAnswer } else { StoreErrorKind::Refused };
+        Self { kind, ..self }
+    }
+}
+
+/// A refusal: whether waiting helps.
+fn refusal(code: Option<&str>) -> StoreErrorKind {
+    const BUSY: [&str; 3] =
+        ["TransactionCanceledException", "TransactionConflictException", "ReplicatedWriteConflictException"];
+    match code {
+        Some(code) if BUSY.contains(&code) => StoreErrorKind::Refused,
+        _ => StoreErrorKind::Fault,
+    }
+}
+
+/// Gives a request up when its time is up. Boxed, because the SDK's futures are large.
+pub(super) fn within<'a, T, E, R>(
+    time: Duration,
+    operation: &'static str,
+    request: impl Future<Output = Result<T, SdkError<E, R>>> + Send + 'a,
+) -> impl Future<Output = Result<Result<T, SdkError<E, R>>, StoreError>> + Send + 'a
+where
+    T: 'a,
+    E: 'a,
+    R: 'a,
+{
+    let request = Box::pin(request);
+    async move { timeout(time, request).await.map_err(|_| StoreError::new(StoreErrorKind::NoAnswer, operation)) }
+}
+
+/// The record in an item that a failed condition or a read has brought along.
+pub(super) fn held(item: Option<&Item>, operation: &'static str) -> Result<Record, StoreError> {
+    item.and_then(Record::from_item).ok_or_else(|| StoreError::new(StoreErrorKind::NoRecord, operation))
+}
+
+/// The record that made a fenced update fail.
+pub(super) fn superseded(error: SdkError<UpdateItemError, HttpResponse>) -> Result<Record, StoreError> {
+    match error {
+        SdkError::ServiceError(answer) if answer.err().is_conditional_check_failed_exception() => {
+            match answer.into_err() {
+                UpdateItemError::ConditionalCheckFailedException(failed) => held(failed.item(), "UpdateItem"),
+                _ => Err(StoreError::new(StoreErrorKind::NoRecord, "UpdateItem")), // excluded by the guard above
+            }
+        }
+        error => Err(StoreError::from_sdk("UpdateItem", error)),
+    }
+}

@@ -1,0 +1,199 @@
+//! The table of `docs/time-and-retries.md`: every way in which an attempt can end, for every effect, through the pipeline,
+//! by a clock that stands still while something runs. After a change on purpose:
+//!
+//! ```sh
+//! UPDATE_DOCS=1 cargo test --test retry_table
+//! ```
+
+#![cfg(feature = "dev")]
+
+mod support;
+
+use std::{
+    fs,
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use action_group::{
+    call::{Arguments, Call, Deadline, MAX_ATTEMPTS, Pipeline, Surroundings},
+    clock::Clock,
+    idempotency::Store,
+    outcome::{Changed, Outcome},
+    telemetry::{Origin, Telemetry},
+    tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
+};
+use serde_json::{Value, json};
+use support::Scripted;
+use tokio::time::Instant;
+
+const EFFECTS: [Effect; 4] = [Effect::ReadOnly, Effect::Keyed, Effect::Atomic, Effect::Once];
+const TIMEOUT: Duration = Duration::from_secs(5);
+const BUDGET: Duration = Duration::from_secs(30);
+const RESERVE: Duration = Duration::from_millis(500);
+/// The most that the waits between three attempts add to what the backend asks for.
+const JITTER: Duration = Duration::from_millis(600);
+
+/// How an attempt ends.
+#[derive(Clone, Copy)]
+enum End {
+    Fails(fn() -> ToolError),
+    Hangs,
+    Panics,
+}
+
+use End::{Fails, Hangs, Panics};
+
+fn busy() -> ToolError {
+    ToolError::transient("Busy.")
+}
+
+fn lost() -> ToolError {
+    ToolError::no_answer("Lost.")
+}
+
+/// The way to end, and the wait that it asks for.
+const ENDS: [(&str, End, Duration); 17] = [
+    ("turned away, nothing done (`transient`)", Fails(busy), Duration::ZERO),
+    ("turned away, `Retry-After: 0`", Fails(|| busy().retry_after(Duration::ZERO)), Duration::ZERO),
+    ("turned away, `Retry-After: 2`", Fails(|| busy().retry_after(Duration::from_secs(2))), Duration::from_secs(2)),
+    ("turned away, `Retry-After: 60`, 30 s left", Fails(|| busy().retry_after(Duration::from_mins(1))), Duration::ZERO),
+    ("turned away, already retried by its client", Fails(|| busy().already_retried()), Duration::ZERO),
+    ("no clear answer (`no_answer`)", Fails(lost), Duration::ZERO),
+    ("no clear answer, `Retry-After: 2`", Fails(|| lost().retry_after(Duration::from_secs(2))), Duration::from_secs(2)),
+    ("no clear answer, already retried by its client", Fails(|| lost().already_retried()), Duration::ZERO),
+    ("no end within the timeout", Hangs, Duration::ZERO),
+    ("panic", Panics, Duration::ZERO),
+    ("`?` on any error (`internal`)", Fails(|| ToolError::internal("SECRET")), Duration::ZERO),
+    ("`internal`, nothing sent", Fails(|| ToolError::internal("SECRET").nothing_sent()), Duration::ZERO),
+    ("`invalid_input`", Fails(|| ToolError::invalid_input("No.")), Duration::ZERO),
+    ("`not_found`", Fails(|| ToolError::not_found("No.")), Duration::ZERO),
+    ("`rejected`, a spent quota among it", Fails(|| ToolError::rejected("No.")), Duration::ZERO),
+    ("`denied`", Fails(|| ToolError::denied("No.")), Duration::ZERO),
+    ("no clear answer once, then turned away", Fails(busy), Duration::ZERO), // see `Ends`
+];
+const FIRST_LOST: usize = 16;
+
+/// Do it.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}
+
+/// A tool whose every attempt ends in one way.
+struct Ends {
+    effect: Effect,
+    end: End,
+    first_is_lost: bool,
+    requests: Arc<AtomicU32>,
+}
+
+impl Tool for Ends {
+    const NAME: &'static str = "ends";
+    type Args = Nothing;
+    type Output = Value;
+
+    fn policy(&self) -> Policy<Nothing> {
+        Policy::new(self.effect).timeout(TIMEOUT).wording("Nothing was done.", "It is not known whether it was done.")
+    }
+
+    async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<Value>, ToolError> {
+        let request = self.requests.fetch_add(1, Ordering::SeqCst);
+        if self.first_is_lost && request == 0 {
+            return Err(lost());
+        }
+        match self.end {
+            End::Fails(error) => Err(error()),
+            End::Hangs => pending().await,
+            End::Panics => panic!("SECRET"),
+        }
+    }
+}
+
+struct Ended {
+    requests: u32,
+    time: Duration,
+    outcome: Outcome,
+    record: &'static str,
+}
+
+async fn call(end: End, first_is_lost: bool, effect: Effect) -> Ended {
+    let requests = Arc::default();
+    let tool = Ends { effect, end, first_is_lost, requests: Arc::clone(&requests) };
+    let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
+    let table = Scripted::default();
+    let store = Store::new(table.client(), "records", Clock::system());
+    let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
+    let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
+    let call = Call { tool: "ends".into(), arguments: Arguments::from_json(json!({})), ..Call::default() };
+    let around =
+        Surroundings { origin: Origin::default(), deadline: Deadline::new(None, RESERVE, BUDGET), limit: 100_000 };
+    let began = Instant::now();
+    let outcome = pipeline.run(call, &around).await;
+    Ended { requests: requests.load(Ordering::SeqCst), time: began.elapsed(), outcome, record: table.record() }
+}
+
+/// What holds for every cell, whatever the table says.
+fn check(name: &str, end: End, wait: Duration, effect: Effect, ended: &Ended) {
+    let Ended { requests, time, outcome, record } = ended;
+    let failure = outcome.failure().expect("a failure");
+    assert!((1..=MAX_ATTEMPTS).contains(requests), "{name}, {effect:?}: {requests} requests");
+    let each = if matches!(end, End::Hangs) { TIMEOUT } else { Duration::ZERO };
+    let least = each * *requests + wait * (requests - 1);
+    assert!((least..=least + JITTER).contains(time), "{name}, {effect:?}: {time:?} for {requests} requests");
+    let closing = match failure.changed() {
+        Changed::Nothing => "Nothing was done.",
+        _ => "It is not known whether it was done.",
+    };
+    assert!(failure.message().ends_with(closing), "{name}, {effect:?}: {}", failure.message());
+    assert!(!failure.message().contains("SECRET"), "{name}, {effect:?}");
+    let kept = match (failure.changed(), effect) {
+        (Changed::Nothing, Effect::ReadOnly | Effect::Atomic) => "none",
+        (Changed::Nothing, _) => "released",
+        (_, Effect::Once) => "unknown",
+        _ => "given up",
+    };
+    assert_eq!(*record, kept, "{name}, {effect:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_table_of_the_document_is_what_happens() {
+    std::panic::set_hook(Box::new(|_| {})); // the panics are meant
+    let mut table = String::from("| an attempt ends with | `ReadOnly` | `Keyed` | `Atomic` | `Once` |\n");
+    table += "| --- | --- | --- | --- | --- |\n";
+    for (index, (name, end, wait)) in ENDS.into_iter().enumerate() {
+        let mut row = vec![name.to_owned()];
+        for effect in EFFECTS {
+            let ended = call(end, index == FIRST_LOST, effect).await;
+            check(name, end, wait, effect, &ended);
+            let failure = ended.outcome.failure().expect("a failure");
+            row.push(format!("{}: {}", ended.requests, failure.kind()));
+        }
+        table.extend(["| ", &row.join(" | "), " |\n"]);
+    }
+    assert_documented(&table);
+}
+
+/// Compares the table with the one in the document, or puts it there.
+fn assert_documented(table: &str) {
+    const MARKS: (&str, &str) = ("<!-- BEGIN generated: tests/retry_table.rs -->\n", "<!-- END generated -->");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/time-and-retries.md");
+    let document = fs::read_to_string(path).expect("the document");
+    let (before, rest) = document.split_once(MARKS.0).expect("the beginning of the table");
+    let (documented, after) = rest.split_once(MARKS.1).expect("its end");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, format!("{before}{}{table}{}{after}", MARKS.0, MARKS.1)).expect("the document can be written");
+        return;
+    }
+    assert_eq!(documented, table, "UPDATE_DOCS=1 cargo test --test retry_table");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_does_not_fit_is_told_and_not_begun() {
+    let ended = call(Fails(|| busy().retry_after(Duration::from_mins(1))), false, Effect::Once).await;
+    assert_eq!((ended.requests, ended.time), (1, Duration::ZERO));
+    let message = ended.outcome.failure().expect("a failure").message();
+    assert_eq!(message, "Busy. Try again in 60 seconds, not sooner. Nothing was done.");
+}

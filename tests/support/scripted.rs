@@ -1,0 +1,56 @@
+//! A DynamoDB that takes every write and does nothing, within the test: no socket, so that a stopped clock stays stopped.
+
+use std::sync::{Arc, Mutex};
+
+use aws_sdk_dynamodb::{
+    Client,
+    config::{BehaviorVersion, Credentials, Region, retry::RetryConfig},
+};
+use aws_smithy_runtime_api::client::{
+    http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn},
+    orchestrator::{HttpRequest, HttpResponse},
+};
+use aws_smithy_types::body::SdkBody;
+
+/// The table, and what was asked of it.
+#[derive(Clone, Debug, Default)]
+pub struct Scripted(Arc<Mutex<Vec<(String, String)>>>);
+
+impl Scripted {
+    /// A client of it.
+    pub fn client(&self) -> Client {
+        let connector = SharedHttpConnector::new(self.clone());
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::from_static("us-east-1"))
+            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .retry_config(RetryConfig::disabled())
+            .http_client(http_client_fn(move |_, _| connector.clone()));
+        Client::from_conf(config.build())
+    }
+
+    /// What the requests have made of a record.
+    pub fn record(&self) -> &'static str {
+        let requests = self.0.lock().unwrap();
+        let last = requests.iter().rfind(|(operation, _)| operation != "GetItem");
+        match last.map(|(operation, body)| (operation.as_str(), body.as_str())) {
+            None => "none",
+            Some(("DeleteItem", _)) => "released",
+            Some(("TransactWriteItems", _)) => "committed",
+            Some(("UpdateItem", body)) if body.contains(r#"":state":{"S":"unknown"}"#) => "unknown",
+            Some(("UpdateItem", body)) if body.contains("SET lease_until = :past") => "given up",
+            Some(("UpdateItem", _)) => "completed",
+            Some(_) => "started",
+        }
+    }
+}
+
+impl HttpConnector for Scripted {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let body = request.body().bytes().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
+        self.0.lock().unwrap().push((operation, body));
+        HttpConnectorFuture::ready(Ok(HttpResponse::new(200.try_into().unwrap(), SdkBody::from("{}"))))
+    }
+}
