@@ -290,11 +290,10 @@ async fn rounds(tool: Tool, rounds: usize) -> (usize, usize) {
     }
     let labels = around.backends.labels();
     println!(
-        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{}",
+        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{lines}",
         tool.name(),
         effects + labels.0,
-        labels.1,
-        lines.concat()
+        labels.1
     );
     labels
 }
