@@ -12,7 +12,7 @@ use action_group::{
     call::{Arguments, Call, Deadline, Pipeline, Surroundings},
     clock::{Clock, Timestamp},
     idempotency::{APPROVED_FOR, ApprovalError, Store, Verdict},
-    outcome::{Changed, FailureKind, Outcome},
+    outcome::{Changed, Failure, FailureKind, Outcome},
     telemetry::{Origin, Telemetry},
     tool::{CallContext, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
 };
@@ -237,9 +237,8 @@ async fn an_approval_is_used_once_also_by_calls_at_the_same_time() {
         let outcomes = futures_util::future::join_all(calls).await;
         assert_eq!(outcomes.iter().filter(|outcome| **outcome == paid(500, false)).count(), 1, "{outcomes:?}");
         let others = outcomes.iter().filter(|outcome| **outcome != paid(500, false));
-        let served = others.filter(|outcome| {
-            **outcome == paid(500, true) || outcome.failure().is_some_and(action_group::outcome::Failure::retryable)
-        });
+        let served =
+            others.filter(|outcome| **outcome == paid(500, true) || outcome.failure().is_some_and(Failure::retryable));
         assert_eq!(served.count(), 7, "{outcomes:?}");
         assert_eq!(world.call(json!({"amount": 500})).await, paid(500, true));
         if effect != ATOMIC {

@@ -113,7 +113,7 @@ async fn ask(client: &Client) -> (f64, bool) {
 
 async fn adaptive_or_standard(mode: RetryMode) {
     const RUNS: usize = 5;
-    const CALLS: usize = 50;
+    const CALLS: usize = 30;
     let database = Database::start().await;
     let proxy = FaultyProxy::start(&database.endpoint()).await;
     let (mut once, mut after, mut thrice) = (Vec::new(), Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ async fn the_timeline_of_one_call() {
     bars.extend(requests(
         world.backend_faults.served(),
         2,
-        &["1: 503, Retry-After: 1", "2: no answer, given up after 5 s", "3: made"],
+        &["1: 503, wait 1 s", "2: no answer, given up after 5 s", "3: made"],
         &["#d90", "#c44", "#4a4"],
     ));
     let first = world.backend_faults.served()[0].ended.expect("an end");

@@ -87,8 +87,8 @@ fn respelled(value: &Value) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let units = text.encode_utf16().fold(String::new(), |units, unit| units + &format!("\\u{unit:04x}"));
-    format!("\"{units}\"")
+    let units: Vec<_> = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    format!("\"{}\"", units.concat())
 }
 
 proptest! {

@@ -162,25 +162,26 @@ impl Worker {
         Self { api: RuntimeApi::start().await, network, settings, function: None }
     }
 
-    fn start(&mut self) {
-        if self.function.is_none() {
+    fn start(&mut self) -> &mut Function {
+        self.function.get_or_insert_with(|| {
             let settings: Vec<_> = self.settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            self.function = Some(self.api.launch(env!("CARGO_BIN_EXE_action-group"), &settings));
-        }
+            self.api.launch(env!("CARGO_BIN_EXE_action-group"), &settings)
+        })
     }
 
     /// Delivers the call. `None` if the process was killed before it answered.
     async fn deliver(&mut self, event: Event, trouble: Option<Trouble>) -> Option<Value> {
-        self.network.break_at(match trouble {
+        let network = self.network.clone();
+        network.break_at(match trouble {
             Some(Trouble::At(number, fault)) => Some((number, fault)),
             _ => None,
         });
-        self.start();
         let answer = self.api.hand_out(event);
+        let function = self.start();
         let killed = async {
             match trouble {
                 Some(Trouble::KillAfter(time)) => tokio::time::sleep(time).await,
-                _ => self.network.time_to_die().await,
+                _ => network.time_to_die().await,
             }
         };
         tokio::select! {
@@ -193,6 +194,7 @@ impl Worker {
                 self.function = None; // dropping it is SIGKILL
                 None
             }
+            status = function.ended() => panic!("it ended by itself: {status}"),
         }
     }
 
@@ -280,18 +282,19 @@ async fn rounds(tool: Tool, rounds: usize) -> (usize, usize) {
     for worker in workers.collect::<Vec<_>>() {
         worker.await.unwrap();
     }
-    let tally = around.tally.lock().unwrap().clone();
-    let lines = tally.iter().fold(String::new(), |lines, (what, count)| lines + &format!("  {count:4} {what}\n"));
+    let tally = std::mem::take(&mut *around.tally.lock().unwrap());
+    let lines: Vec<_> = tally.iter().map(|(what, count)| format!("  {count:4} {what}\n")).collect();
     let mut effects = 0;
     for round in 0..rounds {
         effects += around.effects(round).await;
     }
     let labels = around.backends.labels();
     println!(
-        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{lines}",
+        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{}",
         tool.name(),
         effects + labels.0,
-        labels.1
+        labels.1,
+        lines.concat()
     );
     labels
 }

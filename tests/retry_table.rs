@@ -171,7 +171,7 @@ async fn the_table_of_the_document_is_what_happens() {
             let failure = ended.outcome.failure().expect("a failure");
             row.push(format!("{}: {}", ended.requests, failure.kind()));
         }
-        table = table + "| " + &row.join(" | ") + " |\n";
+        table.extend(["| ", &row.join(" | "), " |\n"]);
     }
     assert_documented(&table);
 }

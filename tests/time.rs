@@ -45,12 +45,13 @@ async fn three_calls_that_hang_are_answered_with_half_the_reserve_to_spare() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blocked_thread_and_a_hang_leave_half_the_reserve_to_spare() {
+async fn blocked_threads_and_hangs_leave_half_the_reserve_to_spare() {
     let mut world = World::start(example("misbehave")).await;
-    let calls = ["blocks", "hangs", "hangs_once"].map(|name| tool_use(name, name, &json!({})));
+    let calls = ["blocks", "hangs", "hangs_once", "b1", "b2", "b3"];
+    let calls = calls.map(|id| tool_use(id, if id.starts_with('b') { "blocks" } else { id }, &json!({})));
     let answer = world.function.invoke(message(&calls).time_left(Duration::from_secs(3))).await;
     assert!(answer.to_spare >= RESERVE / 2, "{:?} to spare", answer.to_spare);
-    assert_eq!(statuses(&answer.response()), ["error"; 3]);
+    assert_eq!(statuses(&answer.response()), ["error"; 6]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,6 +171,7 @@ async fn of_a_thousand_calls_with_every_fifth_request_throttled_all_are_answered
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_die_in_a_freeze_cost_no_call_its_answer_and_send_no_mail_twice() {
     let mut world = World::start(PROGRAM).await;
+    let mut unknowns = 0;
     for number in 0..5 {
         world.function.invoke(mail()).await.response();
         world.function.signal("STOP");
@@ -180,9 +182,11 @@ async fn connections_that_die_in_a_freeze_cost_no_call_its_answer_and_send_no_ma
         // Where the program sees in time that the connection is gone, it makes another one. Else it cannot know.
         let unknown = text.contains("It is not known whether the e-mail was sent.");
         assert!(unknown || answer["toolResult"]["status"] == "success", "{text}");
+        unknowns += u32::from(unknown);
         let sent = world.backends.done();
         assert!(sent <= 2 * (number + 1), "a mail was sent twice");
     }
+    println!("{unknowns} of 5 mails after a freeze ended as unknown; {} connections", world.ses.accepted());
     assert_eq!(world.backend_faults.count(MAIL), world.backends.done());
 }
 

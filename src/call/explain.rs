@@ -28,15 +28,16 @@ pub fn may_be_done_before(state: State, effect: Effect) -> bool {
     state == State::Started && effect == Effect::Keyed
 }
 
-/// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `denied` says that the budget
-/// did not allow another one; `reference` is in the log.
-pub fn failure(tool: &Definition, ended: &Ended, maybe_done: bool, denied: bool, reference: &str) -> Failure {
-    let (mut kind, mut text) = why(ended, reference);
-    if denied {
-        text += " It was not tried again, because too many calls are failing now.";
-        kind = FailureKind::Transient;
-    }
+/// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.
+pub fn failure(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
+    let (kind, text) = why(ended, reference);
     if maybe_done { unknown(tool, &text) } else { known(tool, ended, kind, text) }
+}
+
+/// The same, of a call that the budget denies another attempt.
+pub fn denied_retry(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
+    let text = why(ended, reference).1 + " It was not tried again, because too many calls are failing now.";
+    if maybe_done { unknown(tool, &text) } else { known(tool, ended, FailureKind::Transient, text) }
 }
 
 /// A failure of this tool that changed nothing.
@@ -146,7 +147,7 @@ mod tests {
     const EFFECTS: [Effect; 4] = [Effect::ReadOnly, Effect::Keyed, Effect::Atomic, Effect::Once];
 
     fn told(effect: Effect, ended: &Ended) -> Failure {
-        failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), false, REFERENCE)
+        failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), REFERENCE)
     }
 
     fn every_end() -> [Ended; 14] {
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_call_that_the_budget_denies_a_retry_says_so_and_may_be_asked_again() {
         let tool = Definition::sample("tool", Effect::ReadOnly);
-        let failure = failure(&tool, &Ended::TimedOut, false, true, REFERENCE);
+        let failure = denied_retry(&tool, &Ended::TimedOut, false, REFERENCE);
         assert_eq!((failure.kind(), failure.retryable()), (FailureKind::Transient, true));
         assert_eq!(
             failure.message(),

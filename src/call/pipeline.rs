@@ -56,8 +56,8 @@ pub struct Surroundings {
 impl Pipeline {
     /// A pipeline over these tools and this table.
     pub fn new(toolbox: Arc<Toolbox>, store: Store, telemetry: Arc<Telemetry>) -> Self {
-        let policy = Arc::new(allow_all);
-        Self { toolbox, policy, store, telemetry, retries: Retries::new(), ending: Ending::new() }
+        let (retries, ending) = (Retries::new(), Ending::new());
+        Self { toolbox, policy: Arc::new(allow_all), store, telemetry, retries, ending }
     }
 
     /// The same, with a policy that is asked about each call.

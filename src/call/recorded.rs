@@ -76,7 +76,8 @@ impl Pipeline {
                         return Ok(Err(replay(stored)));
                     }
                 }
-                Err(error) => note(run, &error), // it is still ours, and will be met as such
+                // It may land at any time, and then whatever goes on here has no record.
+                Err(error) => return Err(unavailable(run, &error)),
             }
         }
         run.needs_approval = true;
@@ -103,7 +104,7 @@ impl Pipeline {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
                     Ok(Acquired::Awaiting) => return Err(approval_required(run.tool(), "")),
                     Ok(Acquired::Held(record)) => record,
-                    Err(error) => return Err(self.give_up_acquiring(run, key, claim, &error).await),
+                    Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
             };
             match self.meet(run, key, claim, record).await? {
@@ -139,9 +140,9 @@ impl Pipeline {
                     Ok(Settled::Superseded(_)) => return Ok(Next::Wait), // somebody knows more by now
                     Err(error) => note(run, &error),
                 }
-                self.reconcile(run, key, claim, Record { state: State::Unknown, ..record }).await
+                Box::pin(self.reconcile(run, key, claim, Record { state: State::Unknown, ..record })).await
             }
-            Decision::Unknown => self.reconcile(run, key, claim, record).await,
+            Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
             Decision::AwaitApproval => Err(approval_required(run.tool(), "")),
             Decision::Denied => Err(denied(run.tool())),
             Decision::KeyReused => Err(key_reused()),

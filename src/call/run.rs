@@ -1,4 +1,4 @@
-//! One call on its way, after validation: its attempts, and the waits between them.
+//! One call on its way: its attempts, and the waits between them.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use super::{
-    Call,
-    attempt::{self, Ended},
+    Call, attempt,
+    attempt::Ended,
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain, retry,
@@ -31,9 +31,8 @@ pub(super) struct Run<'a> {
     pub report: &'a mut Report,
     pub retries: &'a Retries,
     pub ending: &'a Ending,
-    /// Whether a person has to approve it.
+    /// Whether a person has to approve it, and has.
     pub needs_approval: bool,
-    /// Whether a person has.
     pub approved: bool,
     /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
     pub maybe_done: bool,
@@ -110,10 +109,11 @@ impl Run<'_> {
                 self.pause(wait).await;
                 Ok(())
             }
-            _ => {
-                self.report.retry_denied = wait.is_some();
-                Err(explain::failure(self.tool(), ended, self.maybe_done, wait.is_some(), &self.report.reference))
+            Some(_) => {
+                self.report.retry_denied = true;
+                Err(explain::denied_retry(self.tool(), ended, self.maybe_done, &self.report.reference))
             }
+            None => Err(explain::failure(self.tool(), ended, self.maybe_done, &self.report.reference)),
         }
     }
 

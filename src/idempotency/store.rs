@@ -19,7 +19,7 @@ use crate::clock::{Clock, Timestamp};
 /// The condition that there is no record, or none that counts any more.
 pub(super) const FREE: &str = "attribute_not_exists(pk) OR expires_at <= :now";
 
-/// What [`FREE`] says of a record.
+/// What `FREE` says of a record.
 pub fn is_free(record: Option<&Record>, now: Timestamp) -> bool {
     record.is_none_or(|record| record.expires_at <= Timestamp::from_secs(now.as_millis() / 1000))
 }
@@ -84,7 +84,7 @@ impl Fence {
     }
 }
 
-/// What the condition of a [`Fence`] says of a record.
+/// What the condition of a `Fence` says of a record.
 pub fn is_fenced_in(record: Option<&Record>, owner: &str, attempt: u32, states: &[State]) -> bool {
     record.is_some_and(|record| record.owner == owner && record.attempt == attempt && states.contains(&record.state))
 }

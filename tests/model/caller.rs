@@ -51,7 +51,7 @@ pub enum Answer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(clippy::struct_excessive_bools)] // each is one fact about the execution
+#[allow(clippy::struct_excessive_bools, reason = "what the code keeps, in places of their own")]
 pub struct Caller {
     pub name: &'static str,
     pub step: Step,
@@ -222,6 +222,7 @@ impl Caller {
             Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
             Step::Commit => self.committed(reply, now),
             Step::Settle(_, answer) => self.step = Step::Ended(superseded_by(reply).map_or(answer, replay)),
+            Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient),
             Step::ReleaseToAsk => {
                 if released(&reply, self.name) {
                     self.renew();
@@ -351,7 +352,7 @@ impl Caller {
             self.step = Step::Run;
             return;
         }
-        let failure = failure(now.effect.definition(), ended, self.maybe_done, false, "");
+        let failure = failure(now.effect.definition(), ended, self.maybe_done, "");
         let answer = answer_of(&failure);
         // A transaction that failed by the tool's own condition has found no record.
         let looked = matches!((&self.step, ended), (Step::Commit, Ended::Failed(_)));

@@ -59,17 +59,17 @@ pub fn apply(table: &mut Option<Record>, write: &Write, fences: bool) -> Reply {
 }
 
 fn holds(record: Option<&Record>, write: &Write, fences: bool) -> bool {
-    let is_held_by = |owner: &str, attempt: u32, states: &[State]| {
-        if fences { is_fenced_in(record, owner, attempt, states) } else { record.is_some() }
+    let held_by = |of: &str, attempt: u32, states: &[State]| {
+        if fences { is_fenced_in(record, of, attempt, states) } else { record.is_some() }
     };
     match write {
         Write::Acquire(entry, _) => is_free(record, entry.now),
         Write::Commit(entry, _) => may_commit(record, entry.owner, entry.now),
-        Write::TakeOver(_, old) => is_held_by(&old.owner, old.attempt, &[old.state]),
-        Write::SettleUnknown(old) => is_held_by(&old.owner, old.attempt, &[State::Started]),
-        Write::Complete(holder, _) => is_held_by(holder.owner, holder.attempt, &[State::Started, State::Unknown]),
+        Write::TakeOver(_, old) => held_by(&old.owner, old.attempt, &[old.state]),
+        Write::SettleUnknown(old) => held_by(&old.owner, old.attempt, &[State::Started]),
+        Write::Complete(holder, _) => held_by(holder.owner, holder.attempt, &[State::Started, State::Unknown]),
         Write::MarkUnknown(holder) | Write::Relinquish(holder) | Write::Release(holder) => {
-            is_held_by(holder.owner, holder.attempt, &[State::Started])
+            held_by(holder.owner, holder.attempt, &[State::Started])
         }
     }
 }

@@ -6,8 +6,8 @@
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
 //! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
-//! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`TcpProxy`] | a load balancer that closes idle connections |
+//! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
 //! | [`World`] | all of them around the real program |

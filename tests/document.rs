@@ -1,0 +1,45 @@
+//! What `docs/idempotency.md` claims about tests is so.
+
+use std::{fs, path::Path};
+
+const DOCUMENT: &str = include_str!("../docs/idempotency.md");
+
+fn rows() -> impl Iterator<Item = Vec<&'static str>> {
+    let (_, table) = DOCUMENT.split_once("## Forty behaviours").expect("the chapter");
+    let cells = table.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
+    cells.filter(|cells| cells[0].parse::<u8>().is_ok())
+}
+
+/// All Rust sources under a folder.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_table_of_behaviours_has_forty_rows_and_each_has_a_test_or_cannot_arise() {
+    let numbers: Vec<_> = rows().map(|cells| cells[0].parse::<u8>().unwrap()).collect();
+    assert_eq!(numbers, (1..=40).collect::<Vec<_>>());
+    for cells in rows() {
+        assert!(cells[3].starts_with('`') || cells[2].starts_with('–'), "{cells:?}");
+    }
+}
+
+#[test]
+fn every_test_that_the_document_names_exists() {
+    let mut code = String::new();
+    for folder in ["src", "tests"] {
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut code);
+    }
+    for cells in rows() {
+        for name in cells[3].split(',').map(|name| name.trim().trim_matches('`')).filter(|name| !name.is_empty()) {
+            assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
+        }
+    }
+}
