@@ -290,10 +290,11 @@ async fn rounds(tool: Tool, rounds: usize) -> (usize, usize) {
     }
     let labels = around.backends.labels();
     println!(
-        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{lines}",
+        "{rounds} rounds of {}: {} effects, {} requests repeated under the same key\n{}",
         tool.name(),
         effects + labels.0,
-        labels.1
+        labels.1,
+        lines.concat()
     );
     labels
 }
