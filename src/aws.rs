@@ -10,7 +10,7 @@
 //!
 //! A request on a connection that turns out to be dead fails with a broken connection, and nobody knows whether it was
 //! served. The record table's requests can all be repeated, and the client does; a `Once` tool such as mail cannot, and
-//! ends as unknown. [`IDLE`] makes that rare: AWS closes idle connections after a minute or more.
+//! ends as unknown. `IDLE` makes that rare: AWS closes idle connections after a minute or more.
 //!
 //! TLS is rustls over ring. AWS-LC, the SDK's default, seeds its generator by CPU jitter, which puts 30 to 45 ms of CPU
 //! into the first TLS call of a process; ring does not, and makes the binary smaller (`docs/performance.md`).

@@ -37,7 +37,7 @@ const OPERATION: &str = "TransactWriteItems";
 
 const OURS: &str = "(#owner = :owner AND #state = :started)";
 
-/// What the condition of a commit says of a record: [`FREE`], or [`OURS`].
+/// What the condition of a commit says of a record: `FREE`, or `OURS`.
 pub fn may_commit(record: Option<&Record>, owner: &str, now: Timestamp) -> bool {
     is_free(record, now) || record.is_some_and(|record| record.owner == owner && record.state == State::Started)
 }
