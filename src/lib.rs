@@ -4,7 +4,7 @@
 //! event + context
 //!   └─ door.decode ──► calls ──► for each call, concurrently:
 //!                                  find tool ─ validate arguments ─ authorise ─ time left
-//!                                  ─ acquire key ─ attempt (timeout, retry) ─ record outcome
+//!                                  ─ acquire key, approval ─ attempt (timeout, retry) ─ record outcome
 //!                                  ─ fit the answer ─ metric, log
 //!   ◄─ door.encode ◄─ outcomes ◄──┘
 //! ```
