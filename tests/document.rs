@@ -1,6 +1,9 @@
-//! What `docs/idempotency.md` claims about tests is so.
+//! What the documents claim is so: the tests that they name exist, and what they link to is there.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 const DOCUMENT: &str = include_str!("../docs/idempotency.md");
 
@@ -41,5 +44,39 @@ fn every_test_that_the_document_names_exists() {
         for name in cells[3].split(',').map(|name| name.trim().trim_matches('`')).filter(|name| !name.is_empty()) {
             assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
         }
+    }
+}
+
+/// The documents of the repository: those at the top, and those in `docs`.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [root.to_owned(), root.join("docs")];
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+#[test]
+fn every_relative_link_of_the_documents_leads_to_a_file() {
+    let mut links = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for rest in text.split("](").skip(1) {
+            let target = rest.split([')', '#']).next().unwrap();
+            let is_path = target.chars().all(|c| c.is_ascii_alphanumeric() || "_./-".contains(c));
+            if target.is_empty() || !is_path {
+                continue; // elsewhere, or no link
+            }
+            assert!(document.parent().unwrap().join(target).exists(), "{}: {target}", document.display());
+            links += 1;
+        }
+    }
+    assert!(links > 50, "only {links} links were found");
+}
+
+#[test]
+fn no_document_is_left_unfinished() {
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        assert!(!text.contains("TODO"), "{}", document.display());
     }
 }
