@@ -117,7 +117,7 @@ impl World {
         let store = Store::new(retrying_client(&self.proxy.endpoint(), backoff), Database::RECORDS, clock);
         let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
         let call = Call { tool: "acts".into(), arguments: Arguments::from_json(json!({})), ..Call::default() };
-        let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(1));
+        let deadline = Deadline::new(None, Duration::from_secs(1), Duration::from_secs(3));
         let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
         let outcome = pipeline.run(call, &around).await;
         assert!(!deadline.headroom().is_zero(), "too late");
