@@ -165,6 +165,23 @@ fn a_process_that_is_killed_after_a_refund_leaves_the_refund_for_the_next_to_fin
     assert_eq!((effects["refunds"].as_array().map(Vec::len), &effects["calls"]["refund_order"]), (Some(1), &json!(0)));
 }
 
+/// The walk through it, in `docs/idempotency.md`.
+#[test]
+fn a_mail_of_unknown_outcome_is_sent_once_and_found_out_once_the_mailer_can_be_asked() {
+    let events = Events::new();
+    let database = events.path("shop.db").display().to_string();
+    let event = events.tool_use("send_email", &json!({"to": "a@example.com", "subject": "s", "body": "b"}));
+    let call = |options: &[&str]| {
+        let arguments = [&["--db", &database, "--deadline-ms", "1500"], options].concat();
+        let (output, effects) = events.effects_of(&arguments, &[&event]);
+        (answers(&output)[0]["toolResult"]["status"].clone(), effects["emails"].as_array().map(Vec::len))
+    };
+    assert_eq!(call(&["--fault", "send_email=hang-after-effect"]), (json!("error"), Some(1)));
+    assert_eq!(call(&[]), (json!("error"), Some(1)), "it cannot be known, and is not sent again");
+    assert_eq!(call(&["--mail-log"]), (json!("success"), Some(1)), "the mailer says that it was sent");
+    assert_eq!(call(&[]), (json!("success"), Some(1)), "and from now on the record does");
+}
+
 #[test]
 fn stdout_holds_answers_only_whatever_is_logged() {
     let events = Events::new();

@@ -133,7 +133,7 @@ impl World {
 
 /// A client that retries as the function's does, with waits of its own.
 fn retrying_client(endpoint: &str, backoff: Duration) -> Client {
-    let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(backoff);
+    let retries = RetryConfig::standard().with_max_attempts(3).with_initial_backoff(backoff).with_max_backoff(backoff);
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .endpoint_url(endpoint)
