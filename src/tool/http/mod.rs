@@ -20,6 +20,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use bytes::BytesMut;
+
 use super::ToolError;
 
 pub use self::answer::HttpAnswer;
@@ -30,6 +32,9 @@ const CONNECT: Duration = Duration::from_secs(1);
 /// A connection that was idle for longer is not used again. Behind a frozen process and a load balancer it may be dead,
 /// and a request on a dead connection leaves open whether it was served. Load balancers close theirs after 60 s.
 const IDLE: Duration = Duration::from_secs(20);
+/// The longest answer that is read, in bytes, unpacked. No door can hand on a longer one, and the process would be ended for
+/// the memory that it takes.
+const LONGEST_ANSWER: usize = 6_000_000;
 
 /// A system behind HTTP. Hold one in the tool; its connections are shared by all calls.
 #[derive(Debug)]
@@ -69,12 +74,19 @@ impl HttpBackend {
     ///
     /// # Errors
     ///
-    /// Only if there is no answer at all.
+    /// If there is no answer at all, or one of more than 6 MB.
     pub async fn send(&self, request: reqwest::RequestBuilder, time: Duration) -> Result<HttpAnswer, ToolError> {
-        let answer = request.timeout(time).send().await.map_err(|error| self.no_answer(error))?;
+        let mut answer = request.timeout(time).send().await.map_err(|error| self.no_answer(error))?;
+        let mut body = BytesMut::new();
+        while let Some(chunk) = answer.chunk().await.map_err(|error| self.no_answer(error))? {
+            if body.len() + chunk.len() > LONGEST_ANSWER {
+                let service = self.service;
+                return Err(ToolError::internal(format!("{service} answers with more than {LONGEST_ANSWER} bytes")));
+            }
+            body.extend_from_slice(&chunk);
+        }
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let body = answer.bytes().await.map_err(|error| self.no_answer(error))?;
-        Ok(HttpAnswer { service: self.service, status, headers, body, at: SystemTime::now() })
+        Ok(HttpAnswer { service: self.service, status, headers, body: body.freeze(), at: SystemTime::now() })
     }
 
     fn no_answer(&self, error: reqwest::Error) -> ToolError {
@@ -86,5 +98,42 @@ impl HttpBackend {
         } else {
             ToolError::no_answer(format!("{} gave no clear answer.", self.service)).with_source(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read, Write},
+        net::TcpListener,
+        thread,
+    };
+
+    use super::*;
+    use crate::tool::{Phase, ToolErrorKind};
+
+    /// A service that answers one request with as many bytes, and then with more of them for as long as they are taken.
+    async fn answer_of(bytes: usize, endless: bool) -> Result<HttpAnswer, ToolError> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        thread::spawn(move || {
+            let mut stream = listener.accept().expect("a request").0;
+            let _ = stream.read(&mut [0; 4096]).expect("a request");
+            let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+            sent = sent.and_then(|()| stream.write_all(&vec![b'x'; bytes]));
+            while endless && sent.is_ok() {
+                sent = stream.write_all(&[b'x'; 65_536]);
+            }
+        });
+        let backend = HttpBackend::new("The carrier");
+        backend.send(backend.client()?.get(url), Duration::from_secs(20)).await
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_end_is_not_read_to_its_end() {
+        let error = answer_of(0, true).await.map(|answer| answer.body.len()).unwrap_err();
+        assert_eq!((error.kind(), error.phase()), (ToolErrorKind::Internal, Phase::MaybeDone));
+        assert_eq!(answer_of(LONGEST_ANSWER, false).await.map(|answer| answer.body.len()).unwrap(), LONGEST_ANSWER);
+        assert!(answer_of(LONGEST_ANSWER + 1, false).await.is_err());
     }
 }
