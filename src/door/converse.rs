@@ -22,6 +22,7 @@ use super::{
     fit::{self, Spare},
     nameless,
     spelling::Spelling,
+    strict,
 };
 use crate::{
     call::{Arguments, Call},
@@ -341,12 +342,16 @@ fn answer(form: Form, spelling: Spelling, results: Vec<Value>) -> Value {
     }
 }
 
-/// A `toolConfig`.
+/// A `toolConfig`. A tool whose schema Bedrock can enforce is strict.
 fn definitions(toolbox: &Toolbox) -> Value {
     let tools = toolbox.iter().map(|entry| {
         let tool = entry.definition();
         let schema = json!({ "json": tool.schema });
-        json!({ "toolSpec": { "name": tool.name, "description": tool.description, "inputSchema": schema } })
+        let mut spec = json!({ "name": tool.name, "description": tool.description, "inputSchema": schema });
+        if strict::enforceable(&tool.schema) {
+            spec["strict"] = true.into();
+        }
+        json!({ "toolSpec": spec })
     });
     json!({ "tools": tools.collect::<Vec<_>>() })
 }

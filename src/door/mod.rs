@@ -32,6 +32,7 @@ mod prose;
 mod return_of_control;
 mod spelling;
 mod stranger;
+mod strict;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -39,6 +39,39 @@ fn converse_gets_a_tool_config_with_the_whole_schema() {
 }
 
 #[test]
+fn a_converse_tool_is_strict_where_bedrock_knows_every_keyword_of_its_schema() {
+    let strict =
+        |argument: Value| of("converse", &json!({ "argument": argument }))["tools"][0]["toolSpec"]["strict"].clone();
+    let object = json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
+    for known in [
+        json!({"type": "string", "description": "A text."}),
+        json!({"type": "string", "enum": ["a", "b"]}),
+        json!({"type": "string", "format": "email"}),
+        json!({"type": "array", "items": {"type": "integer"}, "minItems": 1}),
+        object.clone(),
+    ] {
+        assert_eq!(strict(known.clone()), true, "{known}");
+    }
+    let mut open = object.clone();
+    open["additionalProperties"] = json!(true);
+    let mut deep = object;
+    deep["properties"]["a"]["pattern"] = json!("^a$");
+    for unknown in [
+        json!({"type": "string", "pattern": "^a$"}),
+        json!({"type": "string", "minLength": 1}),
+        json!({"type": "string", "format": "iban"}),
+        json!({"type": "integer", "minimum": 1}),
+        json!({"type": "array", "items": {"type": "integer", "maximum": 5}}),
+        json!({"type": "array", "items": {"type": "integer"}, "minItems": 2}),
+        json!({"type": ["string", "null"]}),
+        open,
+        deep,
+    ] {
+        assert_eq!(strict(unknown.clone()), Value::Null, "{unknown}");
+    }
+}
+
+#[test]
 fn an_agents_function_has_its_rules_in_words_and_says_what_is_required() {
     let functions = definitions("agent-function");
     let search = functions["functions"].as_array().unwrap().iter().find(|f| f["name"] == "search_orders").unwrap();
