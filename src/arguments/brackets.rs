@@ -18,6 +18,10 @@ use crate::payload;
 /// The most parts of a list or an object: six megabytes of `a,` would take hundreds as values.
 const MOST_PARTS: usize = 10_000;
 
+/// What a text in quotation marks begins with, and what it ends with where that is no apostrophe.
+const MARKS: [char; 10] = ['"', '\'', '`', '“', '”', '„', '‘', '’', '«', '»'];
+const CLOSING_MARKS: [char; 6] = ['"', '`', '“', '”', '«', '»'];
+
 /// A list, written as JSON or in brackets.
 pub(super) fn list(path: &str, schema: &Value, given: &str) -> Result<Value, Fault> {
     let unclear = |why: &str| Err(fault(path, schema, given, why));
@@ -71,11 +75,13 @@ fn value(path: &str, schema: &Value, given: &str) -> Result<Value, Fault> {
     let open = given.matches('(').count();
     let why = if !is_text {
         return text::read(path, schema, given);
-    } else if given.starts_with(['"', '\'']) {
+    } else if given.starts_with(MARKS) || given.ends_with(CLOSING_MARKS) || given.contains("\\\"") {
         ", which has quotation marks but is no JSON"
     } else if given.contains(['[', ']', '{', '}']) || open != given.matches(')').count() {
         ", which has brackets in a text"
-    } else if given == "null" {
+    } else if given.contains(['，', '、']) {
+        ", which has a comma of another script"
+    } else if given.eq_ignore_ascii_case("null") || matches!(given, "None" | "undefined") {
         ", which may be a text or nothing"
     } else {
         return Ok(Value::from(given));
@@ -171,6 +177,17 @@ mod tests {
             ("[,]", "an empty item"),
             ("[\"a\", b]", "quotation marks"),
             ("['a', 'b']", "quotation marks"),
+            ("[a, \"b\"]", "quotation marks"),
+            ("[x \"a, b\"]", "quotation marks"),
+            ("[“a”]", "quotation marks"),
+            ("[„a“]", "quotation marks"),
+            ("[‘a’]", "quotation marks"),
+            ("[«a»]", "quotation marks"),
+            ("[`a`]", "quotation marks"),
+            ("[\\\"a\\\"]", "quotation marks"),
+            ("[a，b]", "a comma of another script"),
+            ("[None]", "may be a text or nothing"),
+            ("[NULL]", "may be a text or nothing"),
             ("[\"a\", 1]", "quotation marks"),
             ("[a [b], c]", "brackets in a text"),
             ("[a (b, c)]", "brackets in a text"),

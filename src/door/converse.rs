@@ -100,9 +100,10 @@ fn is_message(message: &Value, spelling: Spelling) -> bool {
     spelling.get(message, "content").is_some_and(|content| has_role || !tool_uses(content, spelling).is_empty())
 }
 
-/// What the blocks hold under `toolUse`.
+/// What the blocks hold under `toolUse`. Some serialisers write a union with `null` for each member that it is not.
 fn tool_uses(blocks: &Value, spelling: Spelling) -> Vec<&Value> {
-    blocks.as_array().into_iter().flatten().filter_map(|block| spelling.get(block, "toolUse")).collect()
+    let tool_use = |block| spelling.get(block, "toolUse").filter(|tool_use| !tool_use.is_null());
+    blocks.as_array().into_iter().flatten().filter_map(tool_use).collect()
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
@@ -124,7 +125,7 @@ fn asked(form: Form, spelling: Spelling, body: &Value) -> Result<Vec<&Value>, Re
         Form::Bare => (vec![], None),
         Form::Block => (vec![body], None),
         Form::List => (vec![], Some(body)),
-        Form::Message => (vec![body, message], content(message, spelling)?),
+        Form::Message => (levels(body, spelling), content(message, spelling)?),
     };
     let all = match form {
         Form::Bare => vec![body],
@@ -178,7 +179,13 @@ fn objection(form: Form, spelling: Spelling, body: &Value) -> Option<Failure> {
                     calls are.";
         return Some(Failure::new(FailureKind::Rejected, text));
     }
-    spelling.get(body, "stopReason").and_then(cut_short)
+    // Whoever takes a response apart may carry the reason along at any level. One that objects is enough.
+    levels(body, spelling).into_iter().filter_map(|level| spelling.get(level, "stopReason")).find_map(cut_short)
+}
+
+/// The event, and what is in it down to the message.
+fn levels(body: &Value, spelling: Spelling) -> Vec<&Value> {
+    [Some(body), spelling.get(body, "output"), message(body, spelling)].into_iter().flatten().collect()
 }
 
 /// Why no call of so many may run: to run some of them would be to choose.

@@ -91,7 +91,14 @@ fn answered(answer: Value) -> Request {
 
 /// The id for the answer: a text or a number as it came, 0 included; `null` where none can be read.
 fn id(message: &Value) -> Value {
-    message.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or_default()
+    message.get("id").filter(|id| is_id(id)).cloned().unwrap_or_default()
+}
+
+/// A text, or a number that is answered as it came: one beyond 64 bits would be rounded, and its client wait for ever.
+fn is_id(id: &Value) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+    let is_exact = |id: f64| id.abs() < EXACT && (id != 0.0 || id.is_sign_positive());
+    id.is_string() || id.is_i64() || id.is_u64() || id.as_f64().is_some_and(is_exact)
 }
 
 /// The method of a request, or nothing for a notification.
@@ -109,8 +116,8 @@ fn method(message: &Value) -> Result<Option<&str>, RpcError> {
     match message.get("id") {
         None if method.starts_with("notifications/") => Ok(None),
         None => refuse("The request must have an \"id\". Nothing was run, since nobody would get the answer."),
-        Some(id) if id.is_string() || id.is_number() => supported(message).map(|()| Some(method)),
-        Some(_) => refuse("The \"id\" must be a text or a number. Nothing was run."),
+        Some(id) if is_id(id) => supported(message).map(|()| Some(method)),
+        Some(_) => refuse("The \"id\" must be a text or a whole number of 64 bits. Nothing was run."),
     }
 }
 

@@ -42,6 +42,9 @@ pub(super) const DOOR: Door = Door {
 /// The most inputs, and results, that agents have by their service model.
 const MOST_INPUTS: usize = 5;
 
+/// Whether an input is to be run, or waits for the user.
+const TYPE: &str = "actionInvocationType";
+
 /// How an input is answered: as what it came, with what is echoed of it.
 struct Form {
     is_function: bool,
@@ -68,7 +71,11 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         forms.push(Form { is_function, echo: echo(input, is_function) });
         calls.push(Call { objection: call.objection.or_else(|| waiting(input)), ..call });
     }
-    let id = control.get("invocationId").cloned();
+    let id = match &control["invocationId"] {
+        Value::Null => None,
+        id @ Value::String(_) => Some(id.clone()),
+        _ => return Err(refusal("has an invocationId that is no text")),
+    };
     let encode = move |outcomes: Vec<Outcome>| {
         let each = forms.into_iter().zip(&spares).zip(outcomes);
         answer(id, each.map(|((form, spare), outcome)| form.result(agent::body(outcome, spare.as_ref()))).collect())
@@ -87,6 +94,10 @@ fn input_of(input: &Value) -> Result<(bool, &Value), Refusal> {
         (Value::Null, api @ Value::Object(_)) => (false, api),
         _ => return Err(refusal("has an input that is not one of functionInvocationInput and apiInvocationInput")),
     };
+    let is_misspelt = |name: &String| name != TYPE && name.eq_ignore_ascii_case(TYPE);
+    if input.as_object().is_some_and(|fields| fields.keys().any(is_misspelt)) {
+        return Err(refusal("has an input whose actionInvocationType is spelt with other capitals"));
+    }
     if input["actionGroup"].is_string() {
         Ok((is_function, input))
     } else {
@@ -114,7 +125,7 @@ fn operation(input: &Value, event: &Value, toolbox: &Toolbox) -> Call {
 
 /// Why an input may not run. Agents from before confirmation send no type, and mean `RESULT`.
 fn waiting(input: &Value) -> Option<Failure> {
-    match &input["actionInvocationType"] {
+    match &input[TYPE] {
         Value::Null => None,
         Value::String(kind) if kind == "RESULT" => None,
         Value::String(kind) if kind.starts_with("USER_CONFIRMATION") => {
@@ -123,9 +134,8 @@ fn waiting(input: &Value) -> Option<Failure> {
             Some(Failure::new(FailureKind::ApprovalRequired, text))
         }
         other => {
-            let kind = bounded(other.as_str().unwrap_or("of another type than text"));
-            let text =
-                format!("The call has the actionInvocationType {kind:?}, which is not known, so it was not run.");
+            let kind = bounded(&other.to_string());
+            let text = format!("The call has the actionInvocationType {kind}, which is not known, so it was not run.");
             Some(Failure::new(FailureKind::ApprovalRequired, text))
         }
     }

@@ -127,6 +127,32 @@ fn a_stop_reason_that_is_not_known_stops_the_calls_and_an_absent_one_does_not() 
 }
 
 #[test]
+fn a_stop_reason_counts_at_whatever_level_it_was_carried_along() {
+    let message = json!({ "role": "assistant", "content": [file("converse/refund-order.json").body] });
+    let mut inner = message.clone();
+    inner["stopReason"] = json!("malformed_tool_use");
+    for body in [
+        inner.clone(),
+        json!({ "output": { "message": message, "stopReason": "max_tokens" } }),
+        json!({ "output": { "message": message, "stopReason": "max_tokens" }, "stopReason": "tool_use" }),
+        json!({ "output": { "message": inner }, "stopReason": "tool_use" }),
+    ] {
+        assert!(call_in(body.clone()).objection.is_some(), "{body}");
+    }
+    let other = json!({ "output": { "message": message, "StopReason": "max_tokens" } });
+    assert!(refusal(event(other)).contains("spelling"));
+}
+
+#[test]
+fn a_member_that_is_null_is_absent_from_its_block() {
+    let call = file("converse/get-order.json").body;
+    let text = json!({ "text": "Let me look.", "toolUse": null });
+    let message = json!({ "role": "assistant", "content": [text, call] });
+    assert_eq!(call_in(message).objection, None);
+    assert_eq!(call_in(json!([text, call])).objection, None);
+}
+
+#[test]
 fn only_the_assistants_calls_run() {
     let objection = call("converse/not-the-assistant.json").objection.unwrap();
     assert!(objection.message().contains("not in a message of the assistant"));

@@ -180,6 +180,11 @@ fn a_message_that_is_no_request_is_refused_and_its_id_kept_where_it_is_one() {
         let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
         assert_eq!(served_event(ping)["id"], id);
     }
+    for id in ["18446744073709551617", "-9223372036854775809", "-0", "123456789012345678901234567890"] {
+        let id: Value = serde_json::from_str(id).unwrap();
+        let refused = served_event(json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }));
+        assert_eq!((&refused["error"]["code"], &refused["id"]), (&json!(-32600), &Value::Null), "{id}");
+    }
 }
 
 #[test]

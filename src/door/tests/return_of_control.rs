@@ -126,12 +126,24 @@ fn what_could_not_be_answered_legally_is_refused() {
     for input in [
         json!({ "functionInvocationInput": { "function": "get_order" } }),
         json!({ "functionInvocationInput": { "actionGroup": "a" }, "apiInvocationInput": { "actionGroup": "a" } }),
+        json!({ "functionInvocationInput": { "actionGroup": "a", "ActionInvocationType": "USER_CONFIRMATION" } }),
         json!("text"),
         json!(null),
     ] {
         let event = event(json!({ "returnControl": { "invocationInputs": [input] } }));
         assert!((detect(&event, &all()).unwrap().decode)(event, &toolbox()).is_err());
     }
+}
+
+#[test]
+fn an_id_that_is_no_text_is_refused_and_one_that_is_null_is_left_out() {
+    let control = |id: Value| {
+        let input = json!({ "functionInvocationInput": { "actionGroup": "orders", "function": "get_order" } });
+        event(json!({ "returnControl": { "invocationId": id, "invocationInputs": [input] } }))
+    };
+    let number = control(json!(5));
+    assert!((detect(&number, &all()).unwrap().decode)(number, &toolbox()).is_err());
+    assert!(answer(control(json!(null)), vec![invalid()]).get("invocationId").is_none());
 }
 
 #[test]

@@ -122,7 +122,7 @@ mod tests {
             let mut sent = stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
             sent = sent.and_then(|()| stream.write_all(&vec![b'x'; bytes]));
             while endless && sent.is_ok() {
-                sent = stream.write_all(&[b'x'; 65_536]);
+                sent = stream.write_all(&[b'x'; 16_000]);
             }
         });
         let backend = HttpBackend::new("The carrier");
