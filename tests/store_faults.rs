@@ -175,6 +175,16 @@ async fn a_commit_whose_answer_was_lost_is_never_called_undone_however_the_last_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_call_sends_its_commit_three_times_at_most() {
+    for fault in [Fault::Instead(500, "{}"), Fault::Instead(503, "<html>"), THROTTLED, Fault::Reset] {
+        let world = World::of(Effect::Atomic).await;
+        world.proxy.misbehave("TransactWriteItems", [fault; 12]);
+        told(&world.call().await);
+        assert_eq!(world.proxy.count("TransactWriteItems"), 3, "{fault:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_was_surely_refused_changed_nothing_and_leaves_the_key_free() {
     let world = World::of(Effect::Atomic).await;
     world.proxy.misbehave("TransactWriteItems", [THROTTLED; 3]);

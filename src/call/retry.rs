@@ -45,8 +45,10 @@ pub fn decide(ended: &Ended, effect: Effect, attempt: u32, time_left: Duration, 
 fn is_transient(ended: &Ended) -> bool {
     match ended {
         Ended::Failed(error) => error.kind() == ToolErrorKind::Transient && !error.already_retried,
-        Ended::TimedOut | Ended::Conflict | Ended::CommitLost => true,
-        Ended::NoTime | Ended::Stopped | Ended::Panicked | Ended::StoreRefused => false,
+        Ended::TimedOut | Ended::Conflict => true,
+        // The store's client has asked again already.
+        Ended::CommitLost | Ended::StoreRefused => false,
+        Ended::NoTime | Ended::Stopped | Ended::Panicked => false,
     }
 }
 
@@ -105,8 +107,8 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_tried_again_after_a_conflict_or_silence_but_not_where_the_client_has_retried() {
-        assert!(again(&Ended::Conflict, Effect::Atomic) && again(&Ended::CommitLost, Effect::Atomic));
+    fn a_commit_is_tried_again_after_a_conflict_but_not_where_the_client_has_retried() {
+        assert!(again(&Ended::Conflict, Effect::Atomic) && !again(&Ended::CommitLost, Effect::Atomic));
         assert!(!again(&Ended::StoreRefused, Effect::Atomic) && !again(&Ended::NoTime, Effect::Atomic));
     }
 
