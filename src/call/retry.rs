@@ -46,9 +46,8 @@ fn is_transient(ended: &Ended) -> bool {
     match ended {
         Ended::Failed(error) => error.kind() == ToolErrorKind::Transient && !error.already_retried,
         Ended::TimedOut | Ended::Conflict => true,
-        // The store's client has asked again already.
-        Ended::CommitLost | Ended::StoreRefused => false,
-        Ended::NoTime | Ended::Stopped | Ended::Panicked => false,
+        // The store's client has sent a commit again already.
+        Ended::CommitLost | Ended::StoreRefused | Ended::NoTime | Ended::Stopped | Ended::Panicked => false,
     }
 }
 
