@@ -136,7 +136,9 @@ impl Rules {
         }
         let id = message.get("id").filter(|id| id.is_string() || id.is_number());
         self.hold(answer["jsonrpc"] == "2.0", "the answer is of JSON-RPC 2.0");
-        self.hold(answer.get("id") == Some(id.unwrap_or(&Value::Null)), "the id is the request's");
+        // A number beyond 64 bits would come back as another one, so it counts as unreadable: null, and an error.
+        let is_unread = answer["id"].is_null() && answer.get("error").is_some() && id.is_none_or(Value::is_f64);
+        self.hold(is_unread || answer.get("id") == id, "the id is the request's");
         if let Some(error) = answer.get("error") {
             self.keys("the answer", answer, &["jsonrpc", "id", "error"]);
             self.keys("the error", error, &["code", "message", "data?"]);
@@ -185,13 +187,12 @@ impl Rules {
         let capital = has_capital(event);
         let key = |name: &str| if capital { name[..1].to_uppercase() + &name[1..] } else { String::from(name) };
         let get = |value: &Value, name: &str| value.get(key(name)).cloned().unwrap_or_default();
-        let message = match event.get(key("output")) {
-            Some(output) => get(output, "message"),
-            None => event.clone(),
-        };
-        let is_message = get(&message, "content").is_array() || event.get(key("output")).is_some();
-        let is_bare = event.get(key("toolUseId")).is_some() && event.get(key("toolUse")).is_none();
-        let (asked, answered) = if event.get(key("toolUse")).is_some() {
+        // A union may come with null for each member that it is not.
+        let has = |name: &str| !get(event, name).is_null();
+        let message = if has("output") { get(&get(event, "output"), "message") } else { event.clone() };
+        let is_message = get(&message, "content").is_array() || has("output");
+        let is_bare = has("toolUseId") && !has("toolUse");
+        let (asked, answered) = if has("toolUse") {
             (vec![get(event, "toolUse")], vec![get(answer, "toolResult")])
         } else if event.is_array() {
             self.hold(list(answer).iter().all(|block| keys(block) == [key("toolResult")]), "a list of results");
@@ -277,5 +278,8 @@ fn has_capital(event: &Value) -> bool {
 }
 
 fn uses(blocks: &Value, key: &dyn Fn(&str) -> String) -> Vec<Value> {
-    list(blocks).iter().filter_map(|block| block.get(key("toolUse")).cloned()).collect()
+    list(blocks)
+        .iter()
+        .filter_map(|block| block.get(key("toolUse")).filter(|tool_use| !tool_use.is_null()).cloned())
+        .collect()
 }
