@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::attempt::Ended;
 use crate::{
-    idempotency::State,
+    idempotency::{Record, State},
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Phase, ToolError, ToolErrorKind},
 };
@@ -20,12 +20,12 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
     }
 }
 
-/// Whether the holder of a record in this state, from whom it is taken over, may have had its effect.
+/// Whether those who had this record before, from whom it is taken over, may have had the effect.
 ///
 /// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
-/// nothing was done.
-pub fn may_be_done_before(state: State, effect: Effect) -> bool {
-    state == State::Started && effect == Effect::Keyed
+/// nothing was done. A record that waited for a person keeps what was in doubt before.
+pub fn may_be_done_before(record: &Record, effect: Effect) -> bool {
+    record.maybe_done || record.state == State::Started && effect == Effect::Keyed
 }
 
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.

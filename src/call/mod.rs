@@ -3,6 +3,7 @@
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
 
 mod answer;
+mod approval;
 mod atomic;
 mod attempt;
 mod budget;

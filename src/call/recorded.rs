@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use super::{
     answer::{Answer, replay},
-    attempt::Ended,
-    explain,
+    approval, explain,
     pipeline::Pipeline,
-    run::{Run, new_owner},
+    run::Run,
 };
 use crate::{
     idempotency::{
@@ -56,38 +55,6 @@ impl Pipeline {
         }
     }
 
-    /// The tool has found that a person has to approve this call: asks for that, or goes on if one has.
-    pub(super) async fn ask(
-        &self,
-        run: &mut Run<'_>,
-        key: &Key,
-        claim: &mut Claim,
-        guard: Option<Guard>,
-        ended: &Ended,
-    ) -> Result<Result<Guard, Answer>, Failure> {
-        let waiting = approval_required(run.tool(), ended.text());
-        if let Some(guard) = guard {
-            match guard.release(run.deadline.time_to_settle()).await {
-                // The record begins anew, so its owner does: no late copy of this release can touch it.
-                Ok(Settled::AsWritten) => claim.owner = new_owner(),
-                Ok(Settled::Superseded(record)) => {
-                    run.report.superseded = true;
-                    if let Some(stored) = record.and_then(|record| record.result) {
-                        return Ok(Err(replay(stored)));
-                    }
-                }
-                // It may land at any time, and then whatever goes on here has no record.
-                Err(error) => return Err(unavailable(run, &error)),
-            }
-        }
-        run.needs_approval = true;
-        claim.for_approval = Some(run.arguments.to_string());
-        self.enter(run, key, claim).await.map_err(|failure| match failure.kind() {
-            FailureKind::ApprovalRequired => waiting,
-            _ => failure,
-        })
-    }
-
     /// Acquires the key, waiting for an execution that holds it; or ends with what its record says.
     pub(super) async fn enter(
         &self,
@@ -102,7 +69,7 @@ impl Pipeline {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
-                    Ok(Acquired::Awaiting) => return Err(approval_required(run.tool(), "")),
+                    Ok(Acquired::Awaiting) => return Err(approval::waits(run.tool(), "", false)),
                     Ok(Acquired::Held(record)) => record,
                     Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
@@ -130,7 +97,10 @@ impl Pipeline {
         let time = run.deadline.time_left();
         match decide(&record, claim, key.args_hash(), self.store.now()) {
             Decision::Acquire => Ok(Next::Acquire),
-            Decision::Ours => Ok(Next::Go(Guard::resume(&self.store, key, claim, &record))),
+            Decision::Ours => {
+                run.maybe_done |= record.maybe_done;
+                Ok(Next::Go(Guard::resume(&self.store, key, claim, &record)))
+            }
             Decision::Replay(stored) => Ok(Next::End(replay(stored))),
             Decision::InProgress(_) => Ok(Next::Wait),
             Decision::TakeOver | Decision::UseApproval => self.take_over(run, key, claim, &record).await,
@@ -143,8 +113,8 @@ impl Pipeline {
                 Box::pin(self.reconcile(run, key, claim, Record { state: State::Unknown, ..record })).await
             }
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
-            Decision::AwaitApproval => Err(approval_required(run.tool(), "")),
-            Decision::Denied => Err(denied(run.tool())),
+            Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done)),
+            Decision::Denied => Err(approval::refused(run.tool(), record.maybe_done)),
             Decision::KeyReused => Err(key_reused()),
         }
     }
@@ -152,7 +122,7 @@ impl Pipeline {
     async fn take_over(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: &Record) -> Result<Next, Failure> {
         match self.store.take_over(key, claim, record, run.deadline.time_left()).await {
             Ok(Acquired::Mine(guard)) => {
-                run.maybe_done |= explain::may_be_done_before(record.state, claim.effect);
+                run.maybe_done |= explain::may_be_done_before(record, claim.effect);
                 Ok(Next::Go(guard))
             }
             // Somebody else was faster, or its holder has released it: look again.
@@ -292,7 +262,8 @@ pub(super) fn note(run: &Run<'_>, error: &StoreError) {
     tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
 }
 
-fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
+/// The table did not answer before anything was begun.
+pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
     note(run, error);
     if error.kind == StoreErrorKind::Fault {
         run.report.fault = Some(error.to_string());
@@ -312,17 +283,6 @@ fn in_progress() -> Failure {
 
 fn lost(tool: &Definition) -> Failure {
     explain::unknown(tool, "An earlier call began this, and its end is not known.")
-}
-
-fn approval_required(tool: &Definition, why: &str) -> Failure {
-    let text = "This call needs the approval of a person, which cannot be given in this conversation. \
-                Tell the user that it waits for approval. Asking again is harmless, and does not speed it up.";
-    explain::nothing(tool, FailureKind::ApprovalRequired, format!("{why} {text}").trim_start())
-}
-
-fn denied(tool: &Definition) -> Failure {
-    let text = "A person has refused this call. Do not ask for it again; tell the user.";
-    explain::nothing(tool, FailureKind::Denied, text)
 }
 
 fn key_reused() -> Failure {

@@ -9,6 +9,9 @@
 //! | none yet | is answered `approval_required` | the record expires (the tool's window) |
 //! | approved | runs, once | [`APPROVED_FOR`] after the decision |
 //! | denied | is answered `denied` | the record expires |
+//!
+//! A `Keyed` tool may ask only after an attempt that may have been done ([`Pending::maybe_done`]). Then the first and the
+//! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -39,6 +42,9 @@ pub struct Pending {
     pub tool: String,
     /// The arguments, as JSON text.
     pub arguments: String,
+    /// Whether an attempt may have been done before a person was asked. To approve it is to have it run again with the
+    /// same key.
+    pub maybe_done: bool,
     /// When it was asked for, in milliseconds since 1970.
     pub asked_at: u64,
     /// When it stops waiting, in seconds since 1970.
@@ -164,6 +170,7 @@ fn pending_of(item: &HashMap<String, AttributeValue>) -> Option<Pending> {
         key: text("pk")?,
         tool: text("tool")?,
         arguments: text("arguments")?,
+        maybe_done: item.get("maybe_done").is_some_and(|value| value == &AttributeValue::Bool(true)),
         asked_at: number("started_at")?,
         expires_at: number("expires_at")?,
         args_hash: text("args_hash")?,

@@ -29,6 +29,7 @@ pub enum Step {
     Complete(&'static str, bool),
     Settle(Settling, Answer),
     ReleaseToAsk,
+    AskInDoubt,
     LookBeforeFailing(Answer),
     Dead,
     Ended(Answer),
@@ -75,6 +76,18 @@ pub struct Now {
     pub effect: EffectOf,
     pub time: Timestamp,
     pub time_left: Duration,
+    pub doubt: Doubt,
+}
+
+/// What becomes of the record when the tool asks for approval after an attempt that may have been done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Doubt {
+    /// It waits as it is: what the code does.
+    Kept,
+    /// It is released, and waits anew. Must fail: it says that nothing was done.
+    Released,
+    /// It is given up to the next call, as after any other failure in doubt. Must fail: nobody can ever approve it.
+    GivenUp,
 }
 
 /// `Effect` with a hash.
@@ -184,6 +197,7 @@ impl Caller {
             Step::Complete(result, _) => Write::Complete(held(), result),
             Step::Commit => Write::Commit(self.entry(now), self.name),
             Step::Settle(Settling::Release, _) | Step::ReleaseToAsk => Write::Release(held()),
+            Step::AskInDoubt => Write::AwaitApproval(held()),
             Step::Settle(Settling::MarkUnknown, _) => Write::MarkUnknown(held()),
             Step::Settle(Settling::Relinquish, _) => Write::Relinquish(held()),
             Step::Idle
@@ -222,6 +236,7 @@ impl Caller {
             Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
             Step::Commit => self.committed(reply, now),
             Step::Settle(_, answer) => self.step = Step::Ended(superseded_by(reply).map_or(answer, replay)),
+            Step::AskInDoubt => self.asked_in_doubt(reply),
             Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient),
             Step::ReleaseToAsk => {
                 if released(&reply, self.name) {
@@ -241,7 +256,7 @@ impl Caller {
         match reply {
             Ok(Err(Some(record))) if holder_of(&record, self.name) != ours => self.wait(now),
             Ok(Ok(()) | Err(Some(_))) => {
-                self.maybe_done |= may_be_done_before(old.state, now.effect.effect());
+                self.maybe_done |= may_be_done_before(old, now.effect.effect());
                 self.go(self.next(old));
                 if let Some(result) = done {
                     self.step = Step::Complete(result, true);
@@ -286,6 +301,7 @@ impl Caller {
         match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
             Decision::Acquire => self.again(now),
             Decision::Ours => {
+                self.maybe_done |= record.maybe_done;
                 self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until });
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
@@ -293,6 +309,7 @@ impl Caller {
             Decision::TakeOver | Decision::UseApproval => self.step = Step::TakeOver(record, None),
             Decision::MarkUnknown => self.step = Step::MarkUnknown(record),
             Decision::Unknown => self.step = Step::Reconcile(record),
+            Decision::AwaitApproval | Decision::Denied if record.maybe_done => self.doubted(),
             Decision::AwaitApproval => self.told(FailureKind::ApprovalRequired),
             Decision::Denied => self.told(FailureKind::Denied),
             Decision::KeyReused => self.told(FailureKind::KeyReused),
@@ -344,7 +361,7 @@ impl Caller {
     /// An attempt ended without a result.
     pub fn failed(&mut self, ended: &Ended, now: &Now) {
         if matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired && !self.approved) {
-            return if self.holder.is_some() { self.step = Step::ReleaseToAsk } else { self.ask() };
+            return self.asks(now);
         }
         let effect = now.effect.effect();
         self.maybe_done |= may_be_done(ended, effect);
@@ -382,6 +399,37 @@ impl Caller {
         const RENEWED: [(&str, &str); 6] =
             [("a", "a'"), ("a'", "a''"), ("b", "b'"), ("b'", "b''"), ("c", "c'"), ("later", "later'")];
         self.name = RENEWED.iter().find(|(old, _)| *old == self.name).map_or(self.name, |(_, new)| new);
+    }
+
+    /// The tool wants a person's approval, which the call does not have.
+    fn asks(&mut self, now: &Now) {
+        let unknown = Answer::Unknown { retryable: true };
+        let doubt = if self.maybe_done { now.doubt } else { Doubt::Released };
+        match (self.holder, doubt) {
+            (Some(_), Doubt::Kept) => self.step = Step::AskInDoubt,
+            (Some(_), Doubt::Released) => self.step = Step::ReleaseToAsk,
+            (Some(_), Doubt::GivenUp) => self.step = Step::Settle(Settling::Relinquish, unknown),
+            (None, Doubt::Kept | Doubt::GivenUp) => self.step = Step::Ended(unknown),
+            (None, Doubt::Released) => self.ask(),
+        }
+    }
+
+    fn asked_in_doubt(&mut self, reply: Written) {
+        match reply {
+            Ok(Ok(())) => self.doubted(),
+            Ok(Err(Some(record))) if record.owner == self.name && record.state == State::AwaitingApproval => {
+                self.doubted();
+            }
+            reply => {
+                let unknown = Answer::Unknown { retryable: true };
+                self.step = Step::Ended(superseded_by(reply).map_or(unknown, replay));
+            }
+        }
+    }
+
+    /// It waits for a person, or was refused by one, and may have been done before.
+    fn doubted(&mut self) {
+        self.step = Step::Ended(Answer::Unknown { retryable: false });
     }
 
     fn ask(&mut self) {
