@@ -20,8 +20,8 @@ pub enum Ended {
     TimedOut,
     /// There was no time left to begin it.
     NoTime,
-    /// The process ends, and it with it.
-    Stopped,
+    /// The process ends, and it with it: when it had begun, or before.
+    Stopped(Phase),
     /// It panicked.
     Panicked,
     /// Another transaction was at the same items; nothing was written.
@@ -37,7 +37,8 @@ impl Ended {
     pub const fn phase(&self) -> Phase {
         match self {
             Self::Failed(error) => error.phase(),
-            Self::TimedOut | Self::Stopped | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
+            Self::Stopped(phase) => *phase,
+            Self::TimedOut | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
             Self::NoTime | Self::Conflict | Self::StoreRefused => Phase::NothingSent,
         }
     }
@@ -56,7 +57,7 @@ impl Ended {
             Self::Failed(_) => "failed",
             Self::TimedOut => "timed_out",
             Self::NoTime => "no_time",
-            Self::Stopped => "stopped",
+            Self::Stopped(_) => "stopped",
             Self::Panicked => "panicked",
             Self::Conflict => "conflict",
             Self::CommitLost => "commit_lost",
@@ -85,7 +86,7 @@ pub async fn run<T: Send + 'static>(
     let ended = select! {
         biased; // what has ended well has ended well
         ended = timeout(time, task) => ended,
-        () = ending.begun() => return Err(Ended::Stopped),
+        () = ending.begun() => return Err(Ended::Stopped(Phase::MaybeDone)),
     };
     match ended {
         Err(_) => Err(Ended::TimedOut),

@@ -47,7 +47,7 @@ fn is_transient(ended: &Ended) -> bool {
         Ended::Failed(error) => error.kind() == ToolErrorKind::Transient && !error.already_retried,
         Ended::TimedOut | Ended::Conflict => true,
         // The store's client has sent a commit again already.
-        Ended::CommitLost | Ended::StoreRefused | Ended::NoTime | Ended::Stopped | Ended::Panicked => false,
+        Ended::CommitLost | Ended::StoreRefused | Ended::NoTime | Ended::Stopped(_) | Ended::Panicked => false,
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     idempotency::{Claim, Key},
     outcome::Failure,
     telemetry::Report,
-    tool::{CallContext, Definition, Effect, Entry, Reconciled, Success, ToolError, ToolErrorKind},
+    tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, Success, ToolError, ToolErrorKind},
 };
 
 /// What the steps after validation share.
@@ -57,7 +57,10 @@ impl Run<'_> {
     /// Runs the tool once, within the policy's timeout and the time left.
     pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
         let time = self.tool().timeout.min(self.deadline.time_left());
-        if time < USEFUL / 2 || self.ending.has_begun() {
+        if self.ending.has_begun() {
+            return Err(Ended::Stopped(Phase::NothingSent));
+        }
+        if time < USEFUL / 2 {
             return Err(Ended::NoTime);
         }
         self.report.attempts += 1;
