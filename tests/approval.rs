@@ -26,6 +26,7 @@ enum Step {
     Reject,
     NoAnswer,
     Ask,
+    Busy,
 }
 
 /// Pay somebody. Above 100 a person has to approve; so does a person for exactly 50, but only the tool knows.
@@ -45,6 +46,8 @@ struct Payment {
 struct Script {
     steps: Vec<Step>,
     found: Option<Reconciled<Value>>,
+    /// How often the bank was asked, for whatever.
+    requests: u32,
     done: Vec<bool>,
 }
 
@@ -69,7 +72,11 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
             return Err(ToolError::approval_required("Fifty is a special number."));
         }
         let mut script = self.0.lock().expect("a script");
+        script.requests += 1;
         let step = script.steps.pop();
+        if matches!(step, Some(Step::Busy)) {
+            return Err(ToolError::transient("The bank is busy."));
+        }
         if let Some(Step::Reject) = step {
             return Err(ToolError::rejected("Not on a Sunday."));
         }
@@ -90,8 +97,9 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
     }
 
     async fn reconcile(&self, _: Payment, _: &CallContext) -> Result<Reconciled<Value>, ToolError> {
-        let found = self.0.lock().expect("a script").found.clone();
-        found.ok_or_else(|| ToolError::internal("the bank does not tell"))
+        let mut script = self.0.lock().expect("a script");
+        script.requests += 1;
+        script.found.clone().ok_or_else(|| ToolError::internal("the bank does not tell"))
     }
 }
 
@@ -136,6 +144,16 @@ impl World {
 
     fn finds(&self, found: Reconciled<Value>) {
         self.script.lock().expect("a script").found = Some(found);
+    }
+
+    /// How often one call asks the bank whose attempts go this way, and how it ends.
+    async fn requests_of(&self, arguments: Value, steps: &[Step]) -> (u32, Outcome) {
+        let before = self.script.lock().expect("a script").requests;
+        steps.iter().rev().for_each(|step| self.next(*step));
+        let outcome = self.call(arguments).await;
+        let mut script = self.script.lock().expect("a script");
+        script.steps.clear();
+        (script.requests - before, outcome)
     }
 
     /// What was run to its effect, and whether it was approved.
@@ -440,4 +458,35 @@ async fn an_effect_that_cannot_be_told_stays_unknown() {
         assert_eq!((failure.kind(), failure.retryable()), (FailureKind::OutcomeUnknown, false));
     }
     assert_eq!(world.done().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn to_find_out_what_became_of_an_effect_is_one_of_the_three_requests_of_a_call() {
+    let world = unknown().await;
+    world.finds(Reconciled::NotDone);
+    let (requests, outcome) = world.requests_of(json!({"amount": 1}), &[Step::Busy; 9]).await;
+    assert_eq!((requests, kind(&outcome)), (3, FailureKind::Transient));
+    assert_eq!(world.call(json!({"amount": 1})).await, paid(1, false), "the key is free");
+}
+
+/// Where the tool's own request for approval, or its commit, meets an approval, the call goes on, but not for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_meets_an_approval_on_its_way_makes_no_more_than_three_requests() {
+    for (steps, requests) in [
+        (&[Step::Busy, Step::Busy][..], 3),
+        (&[Step::Busy, Step::Busy, Step::Ask], 3),
+        (&[Step::Ask, Step::Busy, Step::Busy, Step::Busy], 3),
+        (&[Step::Busy], 3),
+    ] {
+        let world = World::new(ATOMIC).await;
+        world.next(Step::Ask);
+        assert_eq!(kind(&world.call(json!({"amount": 7})).await), FailureKind::ApprovalRequired);
+        world.decide(Verdict::Approve).await;
+        let (asked, outcome) = world.requests_of(json!({"amount": 7}), steps).await;
+        assert_eq!(asked, requests, "{steps:?}: {outcome:?}");
+        if let Some(failure) = outcome.failure() {
+            assert_eq!((failure.kind(), failure.changed()), (FailureKind::Transient, Changed::Nothing), "{steps:?}");
+            assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false), "{steps:?}: the approval still counts");
+        }
+    }
 }

@@ -20,7 +20,7 @@ use std::{
 };
 
 use action_group::{
-    call::{Arguments, Call, Deadline, MAX_ATTEMPTS, Pipeline, Surroundings},
+    call::{Arguments, Call, Deadline, MAX_REQUESTS, Pipeline, Surroundings},
     clock::Clock,
     idempotency::Store,
     outcome::{Changed, Outcome},
@@ -139,7 +139,7 @@ async fn call(end: End, first_is_lost: bool, effect: Effect) -> Ended {
 fn check(name: &str, end: End, wait: Duration, effect: Effect, ended: &Ended) {
     let Ended { requests, time, outcome, record } = ended;
     let failure = outcome.failure().expect("a failure");
-    assert!((1..=MAX_ATTEMPTS).contains(requests), "{name}, {effect:?}: {requests} requests");
+    assert!((1..=MAX_REQUESTS).contains(requests), "{name}, {effect:?}: {requests} requests");
     let each = if matches!(end, End::Hangs) { TIMEOUT } else { Duration::ZERO };
     let least = each * *requests + wait * (requests - 1);
     assert!((least..=least + JITTER).contains(time), "{name}, {effect:?}: {time:?} for {requests} requests");

@@ -20,6 +20,8 @@ pub enum Ended {
     TimedOut,
     /// There was no time left to begin it.
     NoTime,
+    /// The call has asked the backend as often as one call may, and it was not begun.
+    Spent,
     /// The process ends, and it with it: when it had begun, or before.
     Stopped(Phase),
     /// It panicked.
@@ -39,7 +41,7 @@ impl Ended {
             Self::Failed(error) => error.phase(),
             Self::Stopped(phase) => *phase,
             Self::TimedOut | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
-            Self::NoTime | Self::Conflict | Self::StoreRefused => Phase::NothingSent,
+            Self::NoTime | Self::Spent | Self::Conflict | Self::StoreRefused => Phase::NothingSent,
         }
     }
 
@@ -57,6 +59,7 @@ impl Ended {
             Self::Failed(_) => "failed",
             Self::TimedOut => "timed_out",
             Self::NoTime => "no_time",
+            Self::Spent => "spent",
             Self::Stopped(_) => "stopped",
             Self::Panicked => "panicked",
             Self::Conflict => "conflict",

@@ -101,6 +101,7 @@ fn why(ended: &Ended, reference: &str) -> (FailureKind, String) {
         Ended::Failed(error) => (kind_of(error), text_of(error, reference)),
         Ended::TimedOut => (FailureKind::Timeout, String::from("The tool did not answer in the time it had.")),
         Ended::NoTime => (FailureKind::Timeout, String::from("There was not enough time left for an attempt.")),
+        Ended::Spent => (FailureKind::Transient, String::from("It was tried as often as one call may try.")),
         Ended::Stopped(_) => {
             (FailureKind::Transient, String::from("The function was stopped before the tool answered."))
         }
@@ -163,7 +164,7 @@ mod tests {
         failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), REFERENCE)
     }
 
-    fn every_end() -> [Ended; 14] {
+    fn every_end() -> [Ended; 15] {
         [
             Ended::Failed(ToolError::invalid_input("A.")),
             Ended::Failed(ToolError::not_found("A.")),
@@ -174,6 +175,7 @@ mod tests {
             Ended::Failed(ToolError::internal("SECRET")),
             Ended::TimedOut,
             Ended::NoTime,
+            Ended::Spent,
             Ended::Stopped(Phase::MaybeDone),
             Ended::Panicked,
             Ended::Conflict,

@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
-    retry::{MAX_ATTEMPTS, longest},
+    retry::{MAX_REQUESTS, longest},
 };
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};

@@ -117,6 +117,7 @@ impl Pipeline {
             needs_approval,
             approved: false,
             maybe_done: false,
+            requests: 0,
         };
         let answer = match (key, entry.definition().effect) {
             (None, _) => self.read(&mut run).await,

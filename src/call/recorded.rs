@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::{
     answer::{Answer, replay},
-    approval, explain,
+    approval,
+    deadline::USEFUL,
+    explain,
     pipeline::Pipeline,
     run::Run,
 };
@@ -18,6 +20,8 @@ use crate::{
 
 /// The first and the longest wait between two looks at a record that somebody else holds.
 const POLL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// A wait shorter than this is none.
+const LITTLE: Duration = Duration::from_millis(1);
 
 /// What meeting a record comes to.
 pub(super) enum Next {
@@ -150,10 +154,10 @@ impl Pipeline {
 
     /// Waits a little and looks again. `None` if the record is gone.
     async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
-        if run.deadline.time_left() <= *pause || run.ending.has_begun() {
+        let Some(next) = next_look(*pause, run.deadline.time_left()).filter(|_| !run.ending.has_begun()) else {
             return Err(in_progress());
-        }
-        run.pause(*pause).await;
+        };
+        run.pause(next).await;
         *pause = (*pause * 2).min(POLL.1);
         self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
     }
@@ -212,6 +216,12 @@ impl Pipeline {
             }
         }
     }
+}
+
+/// The wait before another look at the record, the last one just before the time is up; `None` if that has been.
+fn next_look(pause: Duration, time_left: Duration) -> Option<Duration> {
+    let most = time_left.saturating_sub(USEFUL);
+    (most >= LITTLE).then(|| pause.min(most))
 }
 
 /// How the record of a failed call is left, so that the next equal call does the right thing.
@@ -290,4 +300,19 @@ fn key_reused() -> Failure {
                 If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
                 tells them apart.";
     explain::nothing_here(FailureKind::KeyReused, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_looks_once_more_just_before_the_time_is_up() {
+        let (mut pause, mut left, mut looks) = (POLL.0, Duration::from_millis(9_500), 0);
+        while let Some(next) = next_look(pause, left) {
+            (left, pause, looks) = (left.saturating_sub(next), (pause * 2).min(POLL.1), looks + 1);
+        }
+        assert_eq!(left, USEFUL);
+        assert!((10..20).contains(&looks), "{looks}");
+    }
 }

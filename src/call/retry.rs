@@ -9,8 +9,10 @@ use std::time::Duration;
 use super::{attempt::Ended, deadline::USEFUL};
 use crate::tool::{Effect, Phase, ToolErrorKind};
 
-/// Attempts in all, the first included.
-pub const MAX_ATTEMPTS: u32 = 3;
+/// How often one call asks the backend of its tool: attempts, the first included, and the question what became of an
+/// effect. It holds also where a call goes on for another reason than a failure: a person has just approved it, the record
+/// of an earlier call was in the way.
+pub const MAX_REQUESTS: u32 = 3;
 const BASE: Duration = Duration::from_millis(200);
 const CAP: Duration = Duration::from_secs(5);
 /// The least wait where a backend says when: "at once" (0) is said by backends that are busy all the same.
@@ -18,8 +20,8 @@ const LITTLE: Duration = Duration::from_millis(50);
 
 /// The longest that all attempts of a call and the waits between them take, with this timeout for each.
 pub fn longest(timeout: Duration) -> Duration {
-    let waits: Duration = (1..MAX_ATTEMPTS).map(ceiling).sum();
-    timeout.saturating_mul(MAX_ATTEMPTS).saturating_add(waits)
+    let waits: Duration = (1..MAX_REQUESTS).map(ceiling).sum();
+    timeout.saturating_mul(MAX_REQUESTS).saturating_add(waits)
 }
 
 /// The wait before the attempt after `attempt`: full jitter, `random` in `[0, 1)`, and at least what the backend asked.
@@ -32,12 +34,12 @@ fn ceiling(attempt: u32) -> Duration {
     BASE.saturating_mul(1 << (attempt - 1).min(16)).min(CAP)
 }
 
-/// The wait before another attempt; `None` if there must not, or can not, be one.
-pub fn decide(ended: &Ended, effect: Effect, attempt: u32, time_left: Duration, random: f64) -> Option<Duration> {
-    if attempt >= MAX_ATTEMPTS || !is_transient(ended) || !is_safe(ended, effect) {
+/// The wait before another attempt, after so many requests; `None` if there must not, or can not, be one.
+pub fn decide(ended: &Ended, effect: Effect, requests: u32, time_left: Duration, random: f64) -> Option<Duration> {
+    if requests >= MAX_REQUESTS || !is_transient(ended) || !is_safe(ended, effect) {
         return None;
     }
-    let wait = backoff(attempt, random, retry_after(ended));
+    let wait = backoff(requests, random, retry_after(ended));
     (wait.saturating_add(USEFUL) <= time_left).then_some(wait)
 }
 
@@ -47,7 +49,12 @@ fn is_transient(ended: &Ended) -> bool {
         Ended::Failed(error) => error.kind() == ToolErrorKind::Transient && !error.already_retried,
         Ended::TimedOut | Ended::Conflict => true,
         // The store's client has sent a commit again already.
-        Ended::CommitLost | Ended::StoreRefused | Ended::NoTime | Ended::Stopped(_) | Ended::Panicked => false,
+        Ended::CommitLost
+        | Ended::StoreRefused
+        | Ended::NoTime
+        | Ended::Spent
+        | Ended::Stopped(_)
+        | Ended::Panicked => false,
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain, retry,
+    retry::MAX_REQUESTS,
 };
 use crate::{
     clock::Timestamp,
@@ -36,6 +37,8 @@ pub(super) struct Run<'a> {
     pub approved: bool,
     /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
     pub maybe_done: bool,
+    /// How often the tool's backend was asked: attempts, and to find out what became of an effect.
+    pub requests: u32,
 }
 
 impl Run<'_> {
@@ -63,6 +66,10 @@ impl Run<'_> {
         if time < USEFUL / 2 {
             return Err(Ended::NoTime);
         }
+        if self.requests >= MAX_REQUESTS {
+            return Err(Ended::Spent);
+        }
+        self.requests += 1;
         self.report.attempts += 1;
         let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
         let ended = attempt::run(code, time, self.ending).await;
@@ -75,8 +82,12 @@ impl Run<'_> {
         ended
     }
 
-    /// Asks the tool what became of an effect whose outcome is not known.
+    /// Asks the tool what became of an effect whose outcome is not known. Without a request to spare it cannot be told.
     pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
+        if self.requests >= MAX_REQUESTS {
+            return Reconciled::Unknown;
+        }
+        self.requests += 1;
         let time = self.tool().timeout.min(self.deadline.time_left());
         let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
         attempt::run(code, time, self.ending).await.unwrap_or_else(|ended| {
@@ -106,7 +117,7 @@ impl Run<'_> {
         self.note(ended);
         self.maybe_done |= explain::may_be_done(ended, self.tool().effect);
         let time_left = self.deadline.time_left();
-        let wait = retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random());
+        let wait = retry::decide(ended, self.tool().effect, self.requests, time_left, rand::random());
         match wait {
             Some(wait) if self.retries.pay(self.conversation()) => {
                 self.pause(wait).await;

@@ -62,7 +62,7 @@ pub struct Caller {
     pub holder: Option<Holder>,
     /// Which life of the record this execution belongs to.
     pub life: usize,
-    pub attempts: u32,
+    pub requests: u32,
     /// Whether the client has sent the present request before, and got no answer.
     pub asked_again: bool,
     /// Whether it is acquiring the key, and not in the middle of a commit.
@@ -142,7 +142,7 @@ impl Caller {
             needs_approval: false,
             holder: None,
             life: 0,
-            attempts: 0,
+            requests: 0,
             asked_again: false,
             enters: false,
             maybe_done: false,
@@ -365,7 +365,7 @@ impl Caller {
         }
         let effect = now.effect.effect();
         self.maybe_done |= may_be_done(ended, effect);
-        if retry(ended, effect, self.attempts, now.time_left, 0.0).is_some() {
+        if retry(ended, effect, self.requests, now.time_left, 0.0).is_some() {
             self.step = Step::Run;
             return;
         }

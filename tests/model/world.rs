@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use action_group::{
-    call::decisions::Ended,
+    call::{MAX_REQUESTS, decisions::Ended},
     clock::Timestamp,
     idempotency::{Record, State, StoreErrorKind},
     outcome::FailureKind,
@@ -185,7 +185,9 @@ impl Protocol {
                 world.callers[caller].fails_unless_done(answer, found, &now);
             }
             Step::Reconcile(record) => {
-                let found = if fate == Fate::Answered { self.truth(world) } else { Found::Unknown };
+                let asked = world.callers[caller].requests < MAX_REQUESTS;
+                world.callers[caller].requests += u32::from(asked);
+                let found = if asked && fate == Fate::Answered { self.truth(world) } else { Found::Unknown };
                 world.callers[caller].reconciled(record, found);
             }
             Step::Run => self.run(world, caller, fate),
@@ -208,8 +210,12 @@ impl Protocol {
     }
 
     fn run(&self, world: &mut World, caller: usize, fate: Fate) {
-        world.callers[caller].attempts += 1;
         let now = self.surroundings(world, caller);
+        if world.callers[caller].requests >= MAX_REQUESTS {
+            world.callers[caller].failed(&Ended::Spent, &now);
+            return;
+        }
+        world.callers[caller].requests += 1;
         let asks =
             fate == Fate::Asks || self.approval == Approval::AskedByTheTool && !world.callers[caller].is_approved();
         let atomic = self.effect == EffectOf::Atomic;
