@@ -16,6 +16,7 @@ use crate::{
     outcome::{Failure, FailureKind},
     payload::{self, Payload},
     telemetry::Origin,
+    tool::Entry,
 };
 
 /// An invocation, however it was delivered.
@@ -113,8 +114,10 @@ impl Handler {
     /// Warns if `time`, all that an invocation has, is too short for a tool with all its attempts: its calls are then cut
     /// short by the deadline, and not by its timeout.
     pub fn check_time(&self, time: Duration) {
-        let Some(tool) = self.pipeline.toolbox().slowest() else { return };
-        let needed = longest(tool.timeout) + self.terms.reserve;
+        let Some(tool) = self.pipeline.toolbox().iter().map(Entry::definition).max_by_key(|tool| longest(tool)) else {
+            return;
+        };
+        let needed = longest(tool) + self.terms.reserve;
         if time < needed {
             tracing::warn!(
                 tool = tool.name,

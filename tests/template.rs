@@ -108,7 +108,7 @@ fn the_timeout_of_the_function_is_longer_than_that_of_every_tool_with_its_retrie
     };
     let timeout = Duration::from_secs(default("TimeoutSeconds"));
     for tool in toolbox().iter().map(Entry::definition) {
-        let needed = longest(tool.timeout) + Duration::from_millis(default("ReserveMs"));
+        let needed = longest(tool) + Duration::from_millis(default("ReserveMs"));
         assert!(timeout > needed, "TimeoutSeconds is {timeout:?}, but {} may need {needed:?}", tool.name);
     }
 }

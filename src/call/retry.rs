@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::{attempt::Ended, deadline::USEFUL};
-use crate::tool::{Effect, Phase, ToolErrorKind};
+use crate::tool::{Definition, Effect, Phase, ToolErrorKind};
 
 /// How often one call asks the backend of its tool: attempts, the first included, and the question what became of an
 /// effect. It holds also where a call goes on for another reason than a failure: a person has just approved it, the record
@@ -18,10 +18,12 @@ const CAP: Duration = Duration::from_secs(5);
 /// The least wait where a backend says when: "at once" (0) is said by backends that are busy all the same.
 const LITTLE: Duration = Duration::from_millis(50);
 
-/// The longest that all attempts of a call and the waits between them take, with this timeout for each.
-pub fn longest(timeout: Duration) -> Duration {
+/// The longest that all attempts of a call to this tool and the waits between them take. The commit of an atomic effect has
+/// a timeout of its own, once: a commit that takes all its time is not sent again, and a conflict is told at once.
+pub fn longest(tool: &Definition) -> Duration {
     let waits: Duration = (1..MAX_REQUESTS).map(ceiling).sum();
-    timeout.saturating_mul(MAX_REQUESTS).saturating_add(waits)
+    let timeouts = if tool.effect == Effect::Atomic { MAX_REQUESTS + 1 } else { MAX_REQUESTS };
+    tool.timeout.saturating_mul(timeouts).saturating_add(waits)
 }
 
 /// The wait before the attempt after `attempt`: full jitter, `random` in `[0, 1)`, and at least what the backend asked.
@@ -145,8 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_call_is_three_timeouts_and_two_waits() {
-        assert_eq!(longest(Duration::from_secs(5)), Duration::from_millis(15_600));
+    fn the_longest_call_is_three_timeouts_and_two_waits_and_one_commit_of_an_atomic_effect() {
+        for (effect, millis) in [(Effect::ReadOnly, 15_600), (Effect::Once, 15_600), (Effect::Atomic, 20_600)] {
+            let tool = Definition { timeout: Duration::from_secs(5), ..Definition::sample("tool", effect) };
+            assert_eq!(longest(&tool), Duration::from_millis(millis), "{effect:?}");
+        }
     }
 
     #[test]

@@ -54,11 +54,6 @@ impl Toolbox {
         self.tools.get(name)
     }
 
-    /// The tool whose attempts may take longest.
-    pub fn slowest(&self) -> Option<&Definition> {
-        self.iter().map(Entry::definition).max_by_key(|tool| tool.timeout)
-    }
-
     /// The tools, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.tools.values()
