@@ -23,7 +23,7 @@ use action_group::{
     call::{Arguments, Call, Deadline, MAX_REQUESTS, Pipeline, Surroundings},
     clock::Clock,
     idempotency::Store,
-    outcome::{Changed, Outcome},
+    outcome::{Changed, Failure, FailureKind, Outcome},
     telemetry::{Origin, Telemetry},
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
@@ -44,9 +44,10 @@ enum End {
     Fails(fn() -> ToolError),
     Hangs,
     Panics,
+    Succeeds,
 }
 
-use End::{Fails, Hangs, Panics};
+use End::{Fails, Hangs, Panics, Succeeds};
 
 fn busy() -> ToolError {
     ToolError::transient("Busy.")
@@ -108,6 +109,7 @@ impl Tool for Ends {
             End::Fails(error) => Err(error()),
             End::Hangs => pending().await,
             End::Panics => panic!("SECRET"),
+            End::Succeeds => Ok(json!(1).into()),
         }
     }
 }
@@ -122,17 +124,25 @@ struct Ended {
 async fn call(end: End, first_is_lost: bool, effect: Effect) -> Ended {
     let requests = Arc::default();
     let tool = Ends { effect, end, first_is_lost, requests: Arc::clone(&requests) };
-    let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
     let table = Scripted::default();
+    let pipeline = pipeline(tool, &table);
+    let began = Instant::now();
+    let outcome = run(&pipeline).await;
+    Ended { requests: requests.load(Ordering::SeqCst), time: began.elapsed(), outcome, record: table.record() }
+}
+
+fn pipeline(tool: Ends, table: &Scripted) -> Pipeline {
+    let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
     let store = Store::new(table.client(), "records", Clock::system());
     let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
-    let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
+    Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry))
+}
+
+async fn run(pipeline: &Pipeline) -> Outcome {
     let call = Call { tool: "ends".into(), arguments: Arguments::from_json(json!({})), ..Call::default() };
     let around =
         Surroundings { origin: Origin::default(), deadline: Deadline::new(None, RESERVE, BUDGET), limit: 100_000 };
-    let began = Instant::now();
-    let outcome = pipeline.run(call, &around).await;
-    Ended { requests: requests.load(Ordering::SeqCst), time: began.elapsed(), outcome, record: table.record() }
+    pipeline.run(call, &around).await
 }
 
 /// What holds for every cell, whatever the table says.
@@ -196,4 +206,16 @@ async fn a_wait_that_does_not_fit_is_told_and_not_begun() {
     assert_eq!((ended.requests, ended.time), (1, Duration::ZERO));
     let message = ended.outcome.failure().expect("a failure").message();
     assert_eq!(message, "Busy. Try again in 60 seconds, not sooner. Nothing was done.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_returns_pays_for_no_retries_while_its_commits_fail() {
+    let requests = Arc::default();
+    let tool = Ends { effect: Effect::Atomic, end: Succeeds, first_is_lost: false, requests: Arc::clone(&requests) };
+    let pipeline = pipeline(tool, &Scripted::in_conflict());
+    for _ in 0..50 {
+        let outcome = run(&pipeline).await;
+        assert_eq!(outcome.failure().map(Failure::kind), Some(FailureKind::Transient));
+    }
+    assert_eq!(requests.load(Ordering::SeqCst), 50 + 20, "the retries of the budget, and none besides");
 }

@@ -98,7 +98,11 @@ impl Pipeline {
         if time < USEFUL / 2 {
             return Committed::Not(Ended::NoTime);
         }
-        match self.store.commit(key, claim, run.report.attempts, &stored, items, time).await {
+        let ended = self.store.commit(key, claim, run.report.attempts, &stored, items, time).await;
+        if matches!(ended, Ok(Commit::Done | Commit::Held(_) | Commit::ConditionFailed(..))) {
+            run.earn();
+        }
+        match ended {
             Ok(Commit::Done) => Committed::Done(result),
             Ok(Commit::Held(record)) => Committed::Held(record),
             Ok(Commit::Conflict) => Committed::Not(Ended::Conflict),

@@ -74,8 +74,8 @@ impl Run<'_> {
         let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
         let ended = attempt::run(code, time, self.ending).await;
         let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
-        if has_answered(&ended) {
-            self.retries.earn(self.conversation());
+        if has_answered(&ended, self.tool().effect) {
+            self.earn();
         }
         let end = ended.as_ref().err().map_or("success", Ended::name);
         tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
@@ -119,7 +119,7 @@ impl Run<'_> {
         let time_left = self.deadline.time_left();
         let wait = retry::decide(ended, self.tool().effect, self.requests, time_left, rand::random());
         match wait {
-            Some(wait) if self.retries.pay(self.conversation()) => {
+            Some(wait) if self.retries.pay(self.tool().name, self.conversation()) => {
                 self.pause(wait).await;
                 Ok(())
             }
@@ -134,6 +134,11 @@ impl Run<'_> {
     /// Waits, but not beyond the end of the process.
     pub(super) async fn pause(&self, time: Duration) {
         let _ = timeout(time, self.ending.begun()).await;
+    }
+
+    /// The backend has answered, which pays for later retries.
+    pub(super) fn earn(&self) {
+        self.retries.earn(self.tool().name, self.conversation());
     }
 
     fn conversation(&self) -> Option<&str> {
@@ -157,10 +162,11 @@ impl Run<'_> {
     }
 }
 
-/// Whether the attempt shows that the backend is well: it did what it was asked for, or refused it with a reason.
-fn has_answered(ended: &Result<Success<Value>, Ended>) -> bool {
+/// Whether the attempt shows that the backend is well: it did what it was asked for, or refused it with a reason. The code
+/// of an atomic effect has asked for nothing yet: its commit shows it.
+fn has_answered(ended: &Result<Success<Value>, Ended>, effect: Effect) -> bool {
     match ended {
-        Ok(_) => true,
+        Ok(_) => effect != Effect::Atomic,
         Err(Ended::Failed(error)) => !matches!(error.kind(), ToolErrorKind::Transient | ToolErrorKind::Internal),
         Err(_) => false,
     }
