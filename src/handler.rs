@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use crate::{
     authorise::Authorise,
-    call::{Call, Deadline, Pipeline, Surroundings, longest},
+    call::{Call, Deadline, Pipeline, Surroundings, Task, longest},
     door::{self, Door, Event, Refusal, Request},
-    outcome::{Failure, FailureKind},
+    outcome::{Changed, Failure, FailureKind, Outcome},
     payload::{self, Payload},
     telemetry::Origin,
     tool::Entry,
@@ -107,8 +107,20 @@ impl Handler {
         })?;
         let origin = Origin { door: door.name, request_id: invocation.request_id, trace_id: invocation.trace_id };
         let around = Surroundings { origin, deadline, limit: door.limit };
-        let outcomes = join_all(request.calls.into_iter().map(|call| self.pipeline.run(call, &around))).await;
-        Ok((request.encode)(outcomes))
+        Ok((request.encode)(self.run(request.calls, around).await))
+    }
+
+    /// Runs each call in a task of its own: one that keeps its thread busy, with a large result or with code that blocks,
+    /// holds up neither the others nor their answers. When the invocation is dropped, so are its calls.
+    async fn run(&self, calls: Vec<Call>, around: Surroundings) -> Vec<Outcome> {
+        let around = Arc::new(around);
+        let start = |call| {
+            let (pipeline, around) = (self.pipeline.clone(), Arc::clone(&around));
+            Task::spawn(async move { pipeline.run(call, &around).await })
+        };
+        let tasks: Vec<_> = calls.into_iter().map(start).collect(); // all begin before the first is waited for
+        let outcomes = join_all(tasks).await;
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|_| Outcome::Failure(broken()))).collect()
     }
 
     /// Warns if `time`, all that an invocation has, is too short for a tool with all its attempts: its calls are then cut
@@ -151,6 +163,13 @@ impl Handler {
             (Err(Refusal(sentence)), None) => Err(FunctionError::new("NotAToolCall", sentence)),
         }
     }
+}
+
+/// The end of a call whose task panicked beyond what the pipeline catches: nobody knows how far it got.
+fn broken() -> Failure {
+    let text = "The function failed by a fault of its own. Calling it again will not help.";
+    Failure::new(FailureKind::Internal, text)
+        .with_changed(Changed::Unknown, "It is not known whether anything was changed.")
 }
 
 /// The request with what the host says about the caller: the door saw the event only. Where the host names nobody, the

@@ -3,7 +3,7 @@
 //! ```text
 //! event + context
 //!   └─ door.decode ──► calls ──► for each call, concurrently:
-//!                                  find tool ─ validate arguments ─ authorise ─ time left
+//!                                  find tool ─ validate arguments ─ time left ─ policy, authorise
 //!                                  ─ acquire key, approval ─ attempt (timeout, retry) ─ record outcome
 //!                                  ─ fit the answer ─ metric, log
 //!   ◄─ door.encode ◄─ outcomes ◄──┘

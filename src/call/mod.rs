@@ -14,6 +14,7 @@ mod pipeline;
 mod recorded;
 mod retry;
 mod run;
+mod task;
 
 /// The pure decisions of a call: what the model checker runs.
 #[doc(hidden)]
@@ -33,6 +34,8 @@ pub use self::{
     pipeline::{Pipeline, Surroundings},
     retry::{MAX_REQUESTS, longest},
 };
+
+pub(crate) use self::task::Task;
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};
 

@@ -9,6 +9,8 @@ use tokio::time::Instant;
 use super::{
     Arguments, Call,
     answer::{Answer, fit},
+    attempt,
+    attempt::Ended,
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
@@ -86,7 +88,7 @@ impl Pipeline {
         // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call its answer.
         let served = AssertUnwindSafe(self.serve(call, around, &mut report)).catch_unwind().await;
         let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut report))) {
-            Ok(Answer { result, replayed }) => Outcome::Success { result, replayed },
+            Ok(Answer { result, replayed, .. }) => Outcome::Success { result, replayed },
             Err(failure) => Outcome::Failure(failure),
         };
         report.duration = began.elapsed();
@@ -99,9 +101,10 @@ impl Pipeline {
     async fn serve(&self, mut call: Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
         let entry = self.find(&call)?;
         let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
-        let plan = plan(entry, &arguments)?;
-        permit(&*self.policy, entry.definition(), &arguments, &call, &around.deadline, report).await?;
         budget(entry.definition(), &around.deadline)?;
+        let plan = plan(entry, &arguments, &around.deadline, &self.ending, report).await?;
+        permit(&self.policy, entry, &arguments, &call, &around.deadline, report).await?;
+        budget(entry.definition(), &around.deadline)?; // the policies may have taken their time
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
         let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
         let (retries, ending) = (&self.retries, &self.ending);
@@ -143,7 +146,7 @@ impl Pipeline {
     async fn read(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
         loop {
             match run.attempt().await {
-                Ok(success) => return Ok(Answer { result: success.result, replayed: false }),
+                Ok(made) => return Ok(made.answer()),
                 Err(ended) => run.retry_or_fail(&ended).await?,
             }
         }
@@ -151,7 +154,7 @@ impl Pipeline {
 }
 
 /// The failure of a call that panicked outside of its attempts.
-fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
+pub(super) fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
     report.fault = Some(String::from("panic"));
     let text = explain::internal(&report.reference);
     match tool {
@@ -173,16 +176,27 @@ fn invalid(tool: &Definition, faults: &[Fault]) -> Failure {
     explain::nothing(tool, FailureKind::InvalidInput, text)
 }
 
-/// What the policy says of these arguments.
-fn plan(entry: &Entry, arguments: &Value) -> Result<Plan, Failure> {
-    entry.tool().plan(arguments).map_err(|rule| {
-        let fault = Fault {
-            path: String::new(),
-            rule: format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>()),
-            example: None,
-        };
-        invalid(entry.definition(), &[fault])
-    })
+/// What the policy says of these arguments. It is the author's code, so that it has a task and a clock as an attempt has.
+async fn plan(
+    entry: &Entry,
+    arguments: &Value,
+    deadline: &Deadline,
+    ending: &Ending,
+    report: &mut Report,
+) -> Result<Plan, Failure> {
+    let (tool, values) = (Arc::clone(entry.tool()), arguments.clone());
+    let time = entry.definition().timeout.min(deadline.time_left());
+    match attempt::run(async move { Ok(tool.plan(&values)) }, time, ending).await {
+        Ok(plan) => plan.map_err(|rule| {
+            let rule = format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>());
+            invalid(entry.definition(), &[Fault { path: String::new(), rule, example: None }])
+        }),
+        Err(Ended::Panicked) => Err(broken(Some(entry.definition()), report)),
+        Err(ended) => {
+            report.fault = Some(String::from("policy"));
+            Err(explain::for_this_call(explain::failure(entry.definition(), &ended, false, &report.reference)))
+        }
+    }
 }
 
 /// Refuses a call that has no time for a useful attempt.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    answer::{Answer, replay},
+    answer::{Answer, Made, replay},
     approval,
     deadline::USEFUL,
     explain,
@@ -11,9 +11,7 @@ use super::{
     run::Run,
 };
 use crate::{
-    idempotency::{
-        Acquired, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, Stored, decide,
-    },
+    idempotency::{Acquired, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, decide},
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Reconciled},
 };
@@ -45,7 +43,7 @@ impl Pipeline {
         };
         loop {
             let ended = match run.attempt().await {
-                Ok(success) => return Ok(self.complete(run, guard, success.result).await),
+                Ok(made) => return Ok(self.complete(run, guard, made).await),
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
@@ -142,9 +140,9 @@ impl Pipeline {
         match run.reconcile().await {
             Reconciled::Unknown => Err(lost(run.tool())),
             Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
-            Reconciled::Done(result) => match self.take_over(run, key, claim, &record).await? {
+            Reconciled::Done(made) => match self.take_over(run, key, claim, &record).await? {
                 Next::Go(guard) => {
-                    let answer = self.complete(run, guard, result).await;
+                    let answer = self.complete(run, guard, made).await;
                     Ok(Next::End(Answer { replayed: true, ..answer }))
                 }
                 next => Ok(next),
@@ -198,21 +196,20 @@ impl Pipeline {
     }
 
     /// The effect is done: record its result. Whatever becomes of the record, the effect is not called a failure.
-    async fn complete(&self, run: &mut Run<'_>, guard: Guard, result: serde_json::Value) -> Answer {
-        let stored = Stored::of(result.to_string());
-        match guard.complete(&stored, run.deadline.time_to_settle()).await {
-            Ok(Settled::AsWritten) => Answer { result, replayed: false },
+    async fn complete(&self, run: &mut Run<'_>, guard: Guard, made: Made) -> Answer {
+        match guard.complete(&made.stored, run.deadline.time_to_settle()).await {
+            Ok(Settled::AsWritten) => made.answer(),
             Ok(Settled::Superseded(record)) => {
                 run.report.superseded = true;
                 match record.and_then(|record| record.result) {
                     Some(stored) => replay(stored),
-                    None => Answer { result, replayed: false },
+                    None => made.answer(),
                 }
             }
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
-                Answer { result, replayed: false }
+                made.answer()
             }
         }
     }

@@ -1,12 +1,14 @@
 //! One call on its way: its attempts, and the waits between them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use super::{
-    Call, attempt,
+    Call,
+    answer::Made,
+    attempt,
     attempt::Ended,
     budget::Retries,
     deadline::{Deadline, USEFUL},
@@ -19,7 +21,7 @@ use crate::{
     idempotency::{Claim, Key},
     outcome::Failure,
     telemetry::Report,
-    tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, Success, ToolError, ToolErrorKind},
+    tool::{AnyTool, CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
 };
 
 /// What the steps after validation share.
@@ -46,6 +48,10 @@ impl Run<'_> {
         self.entry.definition()
     }
 
+    fn shared(&self) -> Arc<dyn AnyTool> {
+        Arc::clone(self.entry.tool())
+    }
+
     /// This execution's claim on its key.
     pub(super) fn claim(&self, now: Timestamp) -> Claim {
         Claim {
@@ -58,7 +64,7 @@ impl Run<'_> {
     }
 
     /// Runs the tool once, within the policy's timeout and the time left.
-    pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
+    pub(super) async fn attempt(&mut self) -> Result<Made, Ended> {
         let time = self.tool().timeout.min(self.deadline.time_left());
         if self.ending.has_begun() {
             return Err(Ended::Stopped(Phase::NothingSent));
@@ -71,9 +77,10 @@ impl Run<'_> {
         }
         self.requests += 1;
         self.report.attempts += 1;
-        let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
+        let (tool, code) = (self.shared(), self.entry.tool().call(self.arguments.clone(), self.context(time)));
+        let code = async move { Ok(Made::of(tool.definition(), code.await?)) };
         let ended = attempt::run(code, time, self.ending).await;
-        let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
+        let ended = ended.and_then(|made| only_atomic_writes(self.tool(), made));
         if has_answered(&ended, self.tool().effect) {
             self.earn();
         }
@@ -83,13 +90,20 @@ impl Run<'_> {
     }
 
     /// Asks the tool what became of an effect whose outcome is not known. Without a request to spare it cannot be told.
-    pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
+    pub(super) async fn reconcile(&mut self) -> Reconciled<Made> {
         if self.requests >= MAX_REQUESTS {
             return Reconciled::Unknown;
         }
         self.requests += 1;
         let time = self.tool().timeout.min(self.deadline.time_left());
-        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
+        let (tool, code) = (self.shared(), self.entry.tool().reconcile(self.arguments.clone(), self.context(time)));
+        let code = async move {
+            Ok(match code.await? {
+                Reconciled::Done(result) => Reconciled::Done(Made::of(tool.definition(), result.into())),
+                Reconciled::NotDone => Reconciled::NotDone,
+                Reconciled::Unknown => Reconciled::Unknown,
+            })
+        };
         attempt::run(code, time, self.ending).await.unwrap_or_else(|ended| {
             self.note(&ended);
             Reconciled::Unknown
@@ -164,7 +178,7 @@ impl Run<'_> {
 
 /// Whether the attempt shows that the backend is well: it did what it was asked for, or refused it with a reason. The code
 /// of an atomic effect has asked for nothing yet: its commit shows it.
-fn has_answered(ended: &Result<Success<Value>, Ended>, effect: Effect) -> bool {
+fn has_answered(ended: &Result<Made, Ended>, effect: Effect) -> bool {
     match ended {
         Ok(_) => effect != Effect::Atomic,
         Err(Ended::Failed(error)) => !matches!(error.kind(), ToolErrorKind::Transient | ToolErrorKind::Internal),
@@ -178,9 +192,9 @@ pub(super) fn new_owner() -> String {
 }
 
 /// Refuses writes that nobody would commit: a success would be a lie.
-fn only_atomic_writes(tool: &Definition, success: Success<Value>) -> Result<Success<Value>, Ended> {
-    if success.writes.is_empty() || tool.effect == Effect::Atomic {
-        return Ok(success);
+fn only_atomic_writes(tool: &Definition, made: Made) -> Result<Made, Ended> {
+    if made.writes.is_empty() || tool.effect == Effect::Atomic {
+        return Ok(made);
     }
     Err(Ended::Failed(ToolError::internal("writes of a tool whose effect is not atomic")))
 }

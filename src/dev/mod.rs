@@ -58,7 +58,8 @@ pub struct Trouble(pub String);
 pub fn main() -> ExitCode {
     let command = cli::parse();
     start_logs();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let threads = crate::runtime::threads(1); // as the function has
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&Trouble(format!("The asynchronous runtime does not start: {error}."))),
     };

@@ -214,7 +214,7 @@ fn concurrency(value: Option<&str>) -> usize {
 
 /// More threads than there are cores, so that tools which block some do not stop the calls beside them: a deadline is seen
 /// by a thread that is free. One that sleeps costs some kilobytes.
-fn threads(concurrency: usize) -> usize {
+pub(crate) fn threads(concurrency: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     concurrency.min(cores).max(LEAST_THREADS)
 }

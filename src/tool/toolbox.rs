@@ -13,8 +13,8 @@ pub struct Entry {
 
 impl Entry {
     /// The tool.
-    pub fn tool(&self) -> &dyn AnyTool {
-        &*self.tool
+    pub const fn tool(&self) -> &Arc<dyn AnyTool> {
+        &self.tool
     }
 
     /// The tool as data.
