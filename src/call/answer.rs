@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::run::Run;
+
 use crate::{
-    idempotency::Stored,
+    idempotency::{Claim, Record, Stored},
     outcome::{Failure, left_out, too_large},
     tool::{Definition, Effect, Success, Write},
 };
@@ -73,8 +75,19 @@ fn json_size(value: &Value) -> usize {
     count.0
 }
 
+/// The result that this record keeps, for an execution by this claim: one that it has stored itself is no replay.
+pub(super) fn recall(record: &Record, claim: &Claim, stored: Stored) -> Answer {
+    Answer { replayed: record.owner != claim.owner, ..replay(stored) }
+}
+
+/// The result of the execution that has superseded this one, if its record has one.
+pub(super) fn of_heir(run: &mut Run<'_>, record: Option<Record>) -> Option<Answer> {
+    run.report.superseded = true;
+    record.and_then(|record| record.result).map(replay)
+}
+
 /// The stored result as an answer.
-pub(super) fn replay(stored: Stored) -> Answer {
+fn replay(stored: Stored) -> Answer {
     let (size, result) = match stored {
         Stored::Json(json) => (json.len(), serde_json::from_str(&json).unwrap_or(Value::String(json))),
         Stored::Omitted(size) => (0, left_out(size)),

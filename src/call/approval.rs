@@ -12,7 +12,7 @@
 //! person refuses, what may have been done is still not denied.
 
 use super::{
-    answer::{Answer, replay},
+    answer::{Answer, of_heir},
     attempt::Ended,
     explain,
     pipeline::Pipeline,
@@ -43,9 +43,8 @@ impl Pipeline {
                 // The record begins anew, so its owner does: no late copy of this release can touch it.
                 Ok(Settled::AsWritten) => claim.owner = new_owner(),
                 Ok(Settled::Superseded(record)) => {
-                    run.report.superseded = true;
-                    if let Some(stored) = record.and_then(|record| record.result) {
-                        return Ok(Err(replay(stored)));
+                    if let Some(answer) = of_heir(run, record) {
+                        return Ok(Err(answer));
                     }
                 }
                 // It may land at any time, and then whatever goes on here has no record.
@@ -67,10 +66,7 @@ async fn ask_in_doubt(run: &mut Run<'_>, guard: Option<Guard>, ended: &Ended) ->
     let Some(guard) = guard else { return Err(unknown) };
     match guard.await_approval(&run.arguments.to_string(), run.deadline.time_to_settle()).await {
         Ok(Settled::AsWritten) => Err(waits(run.tool(), ended.text(), true)),
-        Ok(Settled::Superseded(record)) => {
-            run.report.superseded = true;
-            record.and_then(|record| record.result).map(replay).ok_or(unknown)
-        }
+        Ok(Settled::Superseded(record)) => of_heir(run, record).ok_or(unknown),
         // The next call finds the record waiting, or takes it over.
         Err(error) => {
             note(run, &error);

@@ -1,7 +1,7 @@
 //! Effects that are DynamoDB writes: `Atomic`. The tool says what to write, the pipeline commits it with the record.
 
 use super::{
-    answer::{Answer, Made, replay},
+    answer::{Answer, Made, recall},
     attempt,
     attempt::Ended,
     deadline::USEFUL,
@@ -33,7 +33,7 @@ impl Pipeline {
             let ended = match run.attempt().await {
                 Ok(made) => match self.commit(run, key, &claim, made).await {
                     Committed::Done(answer) => return Ok(answer),
-                    Committed::Held(record) => match self.meet_committed(run, key, &claim, record).await? {
+                    Committed::Held(record) => match self.meet(run, key, &claim, record).await? {
                         Next::End(answer) => return Ok(answer),
                         Next::Go(approved) => {
                             run.approved = approved.is_approved();
@@ -77,7 +77,7 @@ impl Pipeline {
         match self.store.read(key, run.deadline.time_to_settle()).await {
             Ok(None) => Err(failure),
             Ok(Some(record)) => match decide(&record, claim, key.args_hash(), self.store.now()) {
-                Decision::Replay(stored) => Ok(Answer { replayed: record.owner != claim.owner, ..replay(stored) }),
+                Decision::Replay(stored) => Ok(recall(&record, claim, stored)),
                 Decision::Acquire => Err(failure), // it no longer counts
                 _ => Err(explain::for_this_call(failure)),
             },
@@ -123,22 +123,6 @@ impl Pipeline {
                 })
             }
         }
-    }
-
-    /// The key has a record already.
-    async fn meet_committed(
-        &self,
-        run: &mut Run<'_>,
-        key: &Key,
-        claim: &Claim,
-        record: Record,
-    ) -> Result<Next, Failure> {
-        let ours = record.owner == claim.owner;
-        Ok(match self.meet(run, key, claim, record).await? {
-            // Committed by an earlier attempt of this very call, whose answer was lost: it is no replay.
-            Next::End(answer) => Next::End(Answer { replayed: answer.replayed && !ours, ..answer }),
-            next => next,
-        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    answer::{Answer, Made, replay},
+    answer::{Answer, Made, of_heir, recall},
     approval,
     deadline::USEFUL,
     explain,
@@ -103,7 +103,7 @@ impl Pipeline {
                 run.maybe_done |= record.maybe_done;
                 Ok(Next::Go(Guard::resume(&self.store, key, claim, &record)))
             }
-            Decision::Replay(stored) => Ok(Next::End(replay(stored))),
+            Decision::Replay(stored) => Ok(Next::End(recall(&record, claim, stored))),
             Decision::InProgress(_) => Ok(Next::Wait),
             Decision::TakeOver | Decision::UseApproval => self.take_over(run, key, claim, &record).await,
             Decision::MarkUnknown => {
@@ -199,13 +199,7 @@ impl Pipeline {
     async fn complete(&self, run: &mut Run<'_>, guard: Guard, made: Made) -> Answer {
         match guard.complete(&made.stored, run.deadline.time_to_settle()).await {
             Ok(Settled::AsWritten) => made.answer(),
-            Ok(Settled::Superseded(record)) => {
-                run.report.superseded = true;
-                match record.and_then(|record| record.result) {
-                    Some(stored) => replay(stored),
-                    None => made.answer(),
-                }
-            }
+            Ok(Settled::Superseded(record)) => of_heir(run, record).unwrap_or_else(|| made.answer()),
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
@@ -252,10 +246,7 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     };
     match settled {
         Ok(Settled::AsWritten) => Err(failure),
-        Ok(Settled::Superseded(record)) => {
-            run.report.superseded = true;
-            record.and_then(|record| record.result).map(replay).ok_or(explain::for_this_call(failure))
-        }
+        Ok(Settled::Superseded(record)) => of_heir(run, record).ok_or(explain::for_this_call(failure)),
         Err(error) => {
             note(run, &error);
             Err(failure)
