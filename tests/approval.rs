@@ -9,16 +9,14 @@ use std::{
 };
 
 use action_group::{
-    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
-    clock::{Clock, Timestamp},
+    clock::Timestamp,
     idempotency::{APPROVED_FOR, ApprovalError, Store, Verdict},
     outcome::{Changed, Failure, FailureKind, Outcome},
-    telemetry::{Origin, Telemetry},
-    tool::{CallContext, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
+    tool::{CallContext, Caller, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::Database;
+use support::{Database, within};
 
 /// What an attempt does; without more of them it succeeds.
 #[derive(Clone, Copy, Debug)]
@@ -131,11 +129,8 @@ impl World {
     }
 
     async fn call_on(&self, store: Store, arguments: Value) -> Outcome {
-        let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
-        let pipeline = Pipeline::new(Arc::clone(&self.toolbox), store, Arc::new(telemetry));
-        let call = Call { tool: "pay".into(), arguments: Arguments::from_json(arguments), ..Call::default() };
-        let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(5));
-        pipeline.run(call, &Surroundings { origin: Origin::default(), deadline, limit: 100_000 }).await
+        let pipeline = support::pipeline(Arc::clone(&self.toolbox), store);
+        support::call(&pipeline, within(Duration::from_secs(5)), Caller::default(), arguments).await
     }
 
     fn next(&self, step: Step) {

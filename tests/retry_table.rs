@@ -20,21 +20,19 @@ use std::{
 };
 
 use action_group::{
-    call::{Arguments, Call, Deadline, MAX_REQUESTS, Pipeline, Surroundings},
+    call::{MAX_REQUESTS, Pipeline},
     clock::Clock,
     idempotency::Store,
     outcome::{Changed, Failure, FailureKind, Outcome},
-    telemetry::{Origin, Telemetry},
-    tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
+    tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use serde_json::{Value, json};
-use support::Scripted;
+use support::{Scripted, within};
 use tokio::time::Instant;
 
 const EFFECTS: [Effect; 4] = [Effect::ReadOnly, Effect::Keyed, Effect::Atomic, Effect::Once];
 const TIMEOUT: Duration = Duration::from_secs(5);
 const BUDGET: Duration = Duration::from_secs(30);
-const RESERVE: Duration = Duration::from_millis(500);
 /// The most that the waits between three attempts add to what the backend asks for.
 const JITTER: Duration = Duration::from_millis(600);
 
@@ -134,15 +132,11 @@ async fn call(end: End, first_is_lost: bool, effect: Effect) -> Ended {
 fn pipeline(tool: Ends, table: &Scripted) -> Pipeline {
     let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
     let store = Store::new(table.client(), "records", Clock::system());
-    let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
-    Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry))
+    support::pipeline(toolbox, store)
 }
 
 async fn run(pipeline: &Pipeline) -> Outcome {
-    let call = Call { tool: "ends".into(), arguments: Arguments::from_json(json!({})), ..Call::default() };
-    let around =
-        Surroundings { origin: Origin::default(), deadline: Deadline::new(None, RESERVE, BUDGET), limit: 100_000 };
-    pipeline.run(call, &around).await
+    support::call(pipeline, within(BUDGET), Caller::default(), json!({})).await
 }
 
 /// What holds for every cell, whatever the table says.

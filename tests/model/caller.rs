@@ -327,6 +327,9 @@ impl Caller {
 
     /// What a look at the record found.
     pub fn looked(&mut self, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+        if let Step::LookBeforeFailing(answer) = self.step.clone() {
+            return self.fails_unless_done(answer, found, now);
+        }
         match found {
             Ok(Some(record)) => self.meet(record, now),
             Ok(None) => self.step = Step::Acquire,
@@ -381,7 +384,7 @@ impl Caller {
     }
 
     /// What the look before a failure found.
-    pub fn fails_unless_done(&mut self, answer: Answer, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+    fn fails_unless_done(&mut self, answer: Answer, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
         self.step = Step::Ended(match found {
             Ok(Some(record)) => match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
                 Decision::Replay(Stored::Json(result)) => {

@@ -112,6 +112,20 @@ pub enum Fate {
     DiesAndLingers,
 }
 
+/// How a request that writes can go. The first is for commits only: a condition of the tool's own fails.
+static WRITE: [Fate; 10] = [
+    Fate::Rejected,
+    Fate::Answered,
+    Fate::AskedAgain,
+    Fate::AnswerLost,
+    Fate::Lost,
+    Fate::Lingers,
+    Fate::Refused,
+    Fate::DiesBefore,
+    Fate::DiesAfter,
+    Fate::DiesAndLingers,
+];
+
 impl Fate {
     fn is_fault(self) -> bool {
         !matches!(self, Self::Answered | Self::Asks)
@@ -134,8 +148,7 @@ impl Protocol {
 
     fn fates(&self, caller: &Caller) -> &'static [Fate] {
         use Fate::{
-            AnswerLost, Answered, AskedAgain, Asks, DiesAfter, DiesAndLingers, DiesBefore, Lingers, Lost, Refused,
-            Rejected,
+            AnswerLost, Answered, Asks, DiesAfter, DiesAndLingers, DiesBefore, Lingers, Lost, Refused, Rejected,
         };
         match &caller.step {
             Step::Run if self.effect == EffectOf::Atomic => &[Answered, Refused, Rejected, DiesBefore],
@@ -145,20 +158,9 @@ impl Protocol {
             Step::Run => {
                 &[Answered, AnswerLost, Lost, Lingers, Refused, Rejected, DiesBefore, DiesAfter, DiesAndLingers]
             }
-            Step::Commit => &[
-                Answered,
-                AskedAgain,
-                AnswerLost,
-                Lost,
-                Lingers,
-                Refused,
-                Rejected,
-                DiesBefore,
-                DiesAfter,
-                DiesAndLingers,
-            ],
+            Step::Commit => &WRITE,
             Step::Look | Step::LookBeforeFailing(_) | Step::Reconcile(_) => &[Answered, Lost, DiesBefore],
-            _ => &[Answered, AskedAgain, AnswerLost, Lost, Lingers, Refused, DiesBefore, DiesAfter, DiesAndLingers],
+            _ => &WRITE[1..],
         }
     }
 
@@ -172,17 +174,11 @@ impl Protocol {
         }
         let settled = matches!(world.callers[caller].step, Step::Settle(..));
         match world.callers[caller].step.clone() {
-            Step::Look => {
+            Step::Look | Step::LookBeforeFailing(_) => {
                 let found =
                     if fate == Fate::Answered { Ok(world.record.clone()) } else { Err(StoreErrorKind::NoAnswer) };
                 let now = self.surroundings(world, caller);
                 world.callers[caller].looked(found, &now);
-            }
-            Step::LookBeforeFailing(answer) => {
-                let found =
-                    if fate == Fate::Answered { Ok(world.record.clone()) } else { Err(StoreErrorKind::NoAnswer) };
-                let now = self.surroundings(world, caller);
-                world.callers[caller].fails_unless_done(answer, found, &now);
             }
             Step::Reconcile(record) => {
                 let asked = world.callers[caller].requests < MAX_REQUESTS;

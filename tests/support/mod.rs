@@ -10,6 +10,7 @@
 //! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
+//! | [`pipeline`], [`call`] | one call, without a door |
 //! | [`World`] | all of them around the real program |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
@@ -20,6 +21,7 @@ mod counting_proxy;
 mod database;
 mod faulty_proxy;
 mod network;
+mod pipeline;
 mod runtime_api;
 mod scripted;
 mod tcp_proxy;
@@ -33,6 +35,7 @@ pub use counting_proxy::CountingProxy;
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
 pub use network::{Break, BreakingProxy, Network};
+pub use pipeline::{call, pipeline, within};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 pub use scripted::Scripted;
 pub use tcp_proxy::TcpProxy;
