@@ -136,7 +136,8 @@ impl Handler {
         let invalid = |sentence: String| FunctionError::new("InvalidPayload", sentence);
         let Payload { value, flaw } =
             payload::read(&invocation.payload).map_err(|unreadable| invalid(unreadable.to_string()))?;
-        let event = Event { body: value, client_context: client_context(invocation.client_context.as_deref())? };
+        let client_context = client_context(invocation.client_context.as_deref())?;
+        let event = Event { body: value, flawed: flaw.is_some(), client_context };
         let found = door::detect(&event, &self.terms.doors)
             .and_then(|door| Ok((door, (door.decode)(event, self.pipeline.toolbox())?)));
         let found =

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Request, bounded,
+    Event, Request, bounded,
     fit::{self, Spare},
     parameters::{List, Values, arguments},
 };
@@ -52,7 +52,7 @@ fn texts<'a>(body: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a 
 /// The request of an agent's event: `respond` makes the `response` object of a body, which is JSON text, or of a failure.
 pub(super) fn request(
     call: Call,
-    event: &Value,
+    event: &Event,
     toolbox: &Toolbox,
     respond: impl FnOnce(Result<String, Failure>) -> Value + Send + 'static,
 ) -> Request {
@@ -66,10 +66,11 @@ pub(super) fn request(
     Request { calls: vec![call], encode: Box::new(encode) }
 }
 
-/// What every answer has, and the attributes if the event had them: an agent without them must not get them.
-fn echo(event: &Value) -> Map<String, Value> {
+/// What every answer has, and the attributes if the event had them: an agent without them must not get them. Those of an
+/// unclear event are left out: they would replace the session's, and may not be what was sent.
+fn echo(event: &Event) -> Map<String, Value> {
     let attributes = ["sessionAttributes", "promptSessionAttributes"].into_iter().filter_map(|name| {
-        let attributes = event.get(name).filter(|attributes| attributes.is_object())?;
+        let attributes = event.body.get(name).filter(|attributes| attributes.is_object() && !event.flawed)?;
         Some((String::from(name), attributes.clone()))
     });
     attributes.chain([(String::from("messageVersion"), json!("1.0"))]).collect()

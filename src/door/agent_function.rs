@@ -31,15 +31,16 @@ fn recognises(event: &Event) -> bool {
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let body = event.body;
+    let body = &event.body;
     let Some(name) = body["function"].as_str() else {
         return Err(Refusal(String::from("The agent's event names no function.")));
     };
-    let call = agent::call(name, &[("parameters", &body["parameters"])], &body, toolbox);
+    let call = agent::call(name, &[("parameters", &body["parameters"])], body, toolbox);
+    event.as_sent([&body["actionGroup"], &body["function"]])?;
     let (group, function) = (body["actionGroup"].clone(), body["function"].clone());
     let respond =
         move |outcome| json!({ "actionGroup": group, "function": function, "functionResponse": response(outcome) });
-    Ok(agent::request(call, &body, toolbox, respond))
+    Ok(agent::request(call, &event, toolbox, respond))
 }
 
 /// `{responseBody, responseState}` of a body, which is JSON text, or of a failure.

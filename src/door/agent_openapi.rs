@@ -37,14 +37,15 @@ fn recognises(event: &Event) -> bool {
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let body = event.body;
+    let body = &event.body;
     let (Some(path), Some(method)) = (body["apiPath"].as_str(), body["httpMethod"].as_str()) else {
         return Err(Refusal(String::from("The agent's event names no path with a method.")));
     };
     let lists: Vec<List<'_>> =
         [("parameters", &body["parameters"])].into_iter().chain(properties(&body["requestBody"])).collect();
-    let mut call = agent::call(&tool_name(method, path, toolbox), &lists, &body, toolbox);
+    let mut call = agent::call(&tool_name(method, path, toolbox), &lists, body, toolbox);
     drop_media_type(&mut call, &body["requestBody"], toolbox);
+    event.as_sent(["actionGroup", "apiPath", "httpMethod"].map(|name| &body[name]))?;
     let [group, path, method] = ["actionGroup", "apiPath", "httpMethod"].map(|name| body[name].clone());
     let respond = move |outcome: Result<String, _>| {
         let body = outcome.unwrap_or_else(|failure| envelope::of_failure(&failure).to_string());
@@ -56,7 +57,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
             "responseBody": { JSON: { "body": body } },
         })
     };
-    Ok(agent::request(call, &body, toolbox, respond))
+    Ok(agent::request(call, &event, toolbox, respond))
 }
 
 /// The name of the tool with this route; of an unknown route its method and path, which are no tool's name.

@@ -71,11 +71,11 @@ fn recognises(event: &Event) -> bool {
     }
 }
 
-#[allow(clippy::unnecessary_wraps)] // the type of every door's function; here each event has an answer
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let message = event.body;
-    let id = id(&message);
-    let reply = match method(&message) {
+    let message = &event.body;
+    event.as_sent([&message["id"]])?;
+    let id = id(message);
+    let reply = match method(message) {
         Ok(None) => return Ok(answered(Value::Null)),
         Ok(Some("tools/call")) => return Ok(call(id, &message["params"], toolbox)),
         Ok(Some(method)) => serve(method, &message["params"], toolbox),

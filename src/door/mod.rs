@@ -55,6 +55,8 @@ use crate::{
 pub struct Event {
     /// The payload.
     pub body: Value,
+    /// Whether the payload was unclear, so that what is read here may not be what was sent. See [`payload`](crate::payload).
+    pub flawed: bool,
     /// The client context, if there was one.
     pub client_context: Option<Value>,
 }
@@ -64,6 +66,21 @@ impl Event {
     /// call, but one that the gateway will make by itself.
     fn fields(&self) -> Option<&Map<String, Value>> {
         self.body.as_object().filter(|fields| !fields.contains_key(stranger::INTERCEPTOR))
+    }
+
+    /// Whether a name or an id of the event is surely what its sender wrote. In an unclear payload a text may have been
+    /// mended, with U+FFFD for what could not be read, and a `null` may stand for what was left out.
+    fn is_as_sent(&self, value: &Value) -> bool {
+        let is_mended = || value.as_str().map_or(value.is_null(), |text| text.contains('\u{fffd}'));
+        !self.flawed || !is_mended()
+    }
+
+    /// Refuses an event of which the answer would repeat a name or an id that may not be its sender's.
+    fn as_sent<'a>(&self, repeated: impl IntoIterator<Item = &'a Value>) -> Result<(), Refusal> {
+        if repeated.into_iter().all(|value| self.is_as_sent(value)) {
+            return Ok(());
+        }
+        Err(Refusal(String::from("The event is unclear in a name or an id that its answer would have to repeat.")))
     }
 }
 

@@ -56,8 +56,8 @@ fn recognises(event: &Event) -> bool {
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let body = event.body;
-    let control = body.get("returnControl").unwrap_or(&body);
+    let body = &event.body;
+    let control = body.get("returnControl").unwrap_or(body);
     let inputs = control["invocationInputs"].as_array().filter(|inputs| !inputs.is_empty());
     let inputs = inputs.ok_or_else(|| refusal("has no list of invocationInputs"))?;
     if inputs.len() > MOST_INPUTS {
@@ -66,11 +66,14 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let (mut calls, mut forms, mut spares) = (Vec::new(), Vec::new(), Vec::new());
     for input in inputs {
         let (is_function, input) = input_of(input)?;
-        let call = if is_function { function(input, &body, toolbox) } else { operation(input, &body, toolbox) };
+        let call = if is_function { function(input, body, toolbox) } else { operation(input, body, toolbox) };
         spares.push(Spare::of(toolbox, &call.tool));
-        forms.push(Form { is_function, echo: echo(input, is_function) });
+        let echo = echo(input, is_function);
+        event.as_sent(echo.values())?;
+        forms.push(Form { is_function, echo });
         calls.push(Call { objection: call.objection.or_else(|| waiting(input)), ..call });
     }
+    event.as_sent([&control["invocationId"]])?;
     let id = match &control["invocationId"] {
         Value::Null => None,
         id @ Value::String(_) => Some(id.clone()),

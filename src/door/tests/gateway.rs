@@ -7,7 +7,11 @@ use crate::door::{
 };
 
 fn named(name: &Value) -> Event {
-    Event { body: json!({}), client_context: Some(json!({ "custom": { "bedrockAgentCoreToolName": name } })) }
+    Event {
+        body: json!({}),
+        flawed: false,
+        client_context: Some(json!({ "custom": { "bedrockAgentCoreToolName": name } })),
+    }
 }
 
 fn tool(name: &str) -> String {
@@ -82,7 +86,7 @@ fn null_is_no_arguments_and_a_list_is_a_fault() {
 #[test]
 fn a_name_that_is_no_text_or_two_names_are_refused() {
     let twice = json!({ "bedrockAgentCoreToolName": "a___get_order", "bedrockagentcoreToolName": "a___refund_order" });
-    let twice = Event { body: json!({}), client_context: Some(json!({ "custom": twice })) };
+    let twice = Event { body: json!({}), flawed: false, client_context: Some(json!({ "custom": twice })) };
     for (event, word) in [(named(&json!({ "name": "get_order" })), "is no text"), (twice, "more than once")] {
         let door = detect(&event, &all()).unwrap();
         assert_eq!(door.name, "gateway");

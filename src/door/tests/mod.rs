@@ -4,6 +4,7 @@ mod agents;
 mod converse;
 mod definitions;
 mod detection;
+mod flawed;
 mod flow;
 mod gateway;
 mod golden;
