@@ -26,7 +26,8 @@ const DESCRIPTION_MAX: usize = 500;
 
 fn recognises(event: &Event) -> bool {
     event.fields().is_some_and(|fields| {
-        fields.contains_key("actionGroup") && fields.get("function").is_some_and(Value::is_string)
+        let is_text = |name| fields.get(name).is_some_and(Value::is_string);
+        is_text("actionGroup") && is_text("function")
     })
 }
 

@@ -32,7 +32,7 @@ const JSON: &str = "application/json";
 fn recognises(event: &Event) -> bool {
     event.fields().is_some_and(|fields| {
         let is_text = |name| fields.get(name).is_some_and(Value::is_string);
-        fields.contains_key("actionGroup") && is_text("apiPath") && is_text("httpMethod")
+        is_text("actionGroup") && is_text("apiPath") && is_text("httpMethod")
     })
 }
 

@@ -21,6 +21,7 @@ mod agent;
 mod agent_function;
 mod agent_openapi;
 mod converse;
+mod converse_form;
 mod envelope;
 mod expressible;
 mod fit;
@@ -151,15 +152,27 @@ pub fn named(name: &str) -> Option<&'static Door> {
 ///
 /// # Errors
 ///
-/// A sentence that says what the event looks like, if it is no tool call, or that its door is closed.
+/// A sentence that says what the event looks like, if it is no tool call; that it is of two kinds at once; or that its
+/// door is closed.
 pub fn detect(event: &Event, allowed: &[&'static Door]) -> Result<&'static Door, Refusal> {
     let open = || allowed.iter().map(|door| door.name).collect::<Vec<_>>().join(", ");
-    let Some(door) = DOORS.iter().find(|door| (door.recognises)(event)) else {
-        let looks_like = stranger::description(event);
-        return Err(Refusal(format!(
-            "The event is no tool call that is served here: it looks like {looks_like}. Open doors: {}.",
-            open()
-        )));
+    let recognised: Vec<_> = DOORS.iter().filter(|door| (door.recognises)(event)).collect();
+    let door = match recognised[..] {
+        [] => {
+            let looks_like = stranger::description(event);
+            return Err(Refusal(format!(
+                "The event is no tool call that is served here: it looks like {looks_like}. Open doors: {}.",
+                open()
+            )));
+        }
+        // At the gateway the body may imitate any other door. Elsewhere the calls of one kind would go unanswered.
+        [first, second, ..] if first.name != gateway::DOOR.name => {
+            let (first, second) = (first.name, second.name);
+            return Err(Refusal(format!(
+                "The event is of two kinds at once, {first} and {second}, so nothing was run. Send it as one of them."
+            )));
+        }
+        [door, ..] => door,
     };
     if allowed.iter().any(|other| other.name == door.name) {
         Ok(door)

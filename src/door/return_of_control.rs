@@ -58,6 +58,13 @@ fn recognises(event: &Event) -> bool {
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let body = &event.body;
     let control = body.get("returnControl").unwrap_or(body);
+    if body.get("returnControl").is_some()
+        && ["invocationInputs", "invocationId"].iter().any(|name| differs(body, name))
+    {
+        return Err(refusal(
+            "has invocationInputs or an invocationId both inside and beside, and they are not the same",
+        ));
+    }
     let inputs = control["invocationInputs"].as_array().filter(|inputs| !inputs.is_empty());
     let inputs = inputs.ok_or_else(|| refusal("has no list of invocationInputs"))?;
     if inputs.len() > MOST_INPUTS {
@@ -84,6 +91,11 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         answer(id, each.map(|((form, spare), outcome)| form.result(agent::body(outcome, spare.as_ref()))).collect())
     };
     Ok(Request { calls, encode: Box::new(encode) })
+}
+
+/// Whether the field beside the `returnControl` is another one than that inside of it: it would be overlooked.
+fn differs(body: &Value, name: &str) -> bool {
+    !body[name].is_null() && body[name] != body["returnControl"][name]
 }
 
 fn refusal(what: &str) -> Refusal {

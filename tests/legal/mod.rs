@@ -231,6 +231,9 @@ impl Rules {
         }
         let given: Vec<_> = answered.iter().map(|result| get(result, "toolUseId")).collect();
         self.hold(ids == given, &format!("one result for each id in their order: {ids:?} and {given:?}"));
+        for id in everywhere(event) {
+            self.hold(ids.contains(&id), &format!("the call {id} is answered, wherever it stands"));
+        }
         for result in &answered {
             self.keys("the result", result, &[&key("toolUseId"), &key("status"), &key("content")]);
             self.tool_result(&get(result, "toolUseId"), &get(result, "status"), &get(result, "content"), &key);
@@ -295,9 +298,21 @@ fn has_capital(event: &Value) -> bool {
     is_capital(event) || list(event).iter().any(is_capital)
 }
 
+/// The ids of all calls that stand where Converse has them, at whatever level: data in calls and results is none.
+fn everywhere(value: &Value) -> Vec<Value> {
+    if value.get("type").or(value.get("Type")).is_some_and(|kind| kind == "server_tool_use") {
+        return Vec::new();
+    }
+    let own = ["toolUseId", "ToolUseId"].iter().filter_map(|key| value.get(key).cloned());
+    let inner = ["output", "message", "content", "toolUse", "Output", "Message", "Content", "ToolUse"];
+    let inner = inner.iter().filter_map(|key| value.get(key)).chain(list(value));
+    own.chain(inner.flat_map(everywhere)).collect()
+}
+
 fn uses(blocks: &Value, key: &dyn Fn(&str) -> String) -> Vec<Value> {
     list(blocks)
         .iter()
+        .filter(|block| block.get(key("type")).is_none_or(|kind| kind != "server_tool_use"))
         .filter_map(|block| block.get(key("toolUse")).filter(|tool_use| !tool_use.is_null()).cloned())
         .collect()
 }

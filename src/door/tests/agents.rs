@@ -94,8 +94,17 @@ fn names_are_echoed_as_they_came() {
     assert_eq!(openapi("method-in-small-letters", invalid())["response"]["httpMethod"], "get");
     assert_eq!(openapi("unknown-path", invalid())["response"]["apiPath"], "/nope");
     assert_eq!(function("unknown-tool", invalid())["response"]["function"], "get_ordr");
-    let odd = json!({ "actionGroup": { "any": 1 }, "function": "get_order" });
-    assert_eq!(answer(event(odd), vec![invalid()])["response"]["actionGroup"], json!({ "any": 1 }));
+    assert_eq!(function("refund-order", invalid())["response"]["actionGroup"], "orders");
+}
+
+#[test]
+fn an_action_group_that_is_no_text_names_none_and_nothing_runs() {
+    for group in [json!(null), json!(5), json!({ "any": 1 }), json!(["orders"])] {
+        for mut body in [file("agent-function/get-order.json").body, file("agent-openapi/get-order.json").body] {
+            body["actionGroup"] = group.clone();
+            assert!(detect(&event(body), &all()).is_err(), "Bedrock would refuse an answer with {group}");
+        }
+    }
 }
 
 #[test]

@@ -307,3 +307,90 @@ fn an_answer_fits_whatever_its_results_and_failures() {
     assert_eq!(blocks.len(), 256);
     assert!(blocks[1]["toolResult"]["content"][0]["text"].as_str().unwrap().starts_with('\u{1}'), "failures are told");
 }
+
+#[test]
+fn an_event_with_calls_at_two_places_is_refused_because_only_one_would_be_answered() {
+    let tool_use = |id: &str| json!({ "toolUseId": id, "name": "get_order", "input": {} });
+    let block = |id: &str| json!({ "toolUse": tool_use(id) });
+    let message = |id: &str| json!({ "role": "assistant", "content": [block(id)] });
+    let both = |mut one: Value, other: Value| {
+        one.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        one
+    };
+    for body in [
+        both(block("a"), message("b")),
+        both(tool_use("a"), message("b")),
+        both(tool_use("a"), block("b")),
+        both(message("a"), json!({ "output": { "message": message("b") } })),
+        both(block("a"), json!({ "output": { "message": message("b") } })),
+        both(block("a"), json!({ "message": message("b") })),
+        json!({ "output": both(message("a"), json!({ "message": message("b") })) }),
+        json!({ "output": { "message": both(block("a"), message("b")) } }),
+        json!([block("a"), message("b")]),
+        json!([block("a"), tool_use("b")]),
+        json!([block("a"), [block("b")]]),
+        both(block("a"), json!({ "output": [message("b")] })),
+        json!([both(block("a"), tool_use("b"))]),
+        json!({ "role": "assistant", "content": [block("a"), tool_use("b")] }),
+        json!({ "role": "assistant", "content": [block("a"), message("b")] }),
+        json!({ "toolUse": both(tool_use("a"), block("b")) }),
+    ] {
+        assert!(refusal(event(body.clone())).contains("more than one place"), "{body}");
+    }
+}
+
+#[test]
+fn data_that_looks_like_a_call_is_none() {
+    let data =
+        json!({ "toolUse": { "toolUseId": "b", "name": "x" }, "content": [], "role": "user", "stopReason": "x" });
+    let result = json!({ "toolResult": { "toolUseId": "c", "content": [{ "json": data }] } });
+    let call = json!({ "toolUse": { "toolUseId": "a", "name": "get_order", "input": data } });
+    let message = json!({ "role": "assistant", "content": [result, call] });
+    let response =
+        json!({ "output": { "message": message }, "stopReason": "tool_use", "additionalModelResponseFields": data });
+    for body in [call, message, response] {
+        assert_eq!(call_in(body.clone()).objection, None, "{body}");
+    }
+}
+
+#[test]
+fn what_a_block_says_of_itself_counts_as_if_its_message_had_said_it() {
+    let tool_use = json!({ "toolUseId": "a", "name": "refund_order", "input": {} });
+    let with = |mut value: Value, name: &str, what: &str| {
+        value[name] = json!(what);
+        value
+    };
+    for (name, what) in [("role", "user"), ("stopReason", "max_tokens"), ("stop_reason", "max_tokens")] {
+        let inside = json!({ "toolUse": with(tool_use.clone(), name, what) });
+        let beside = with(json!({ "toolUse": tool_use }), name, what);
+        for block in [inside, beside] {
+            let message = json!({ "role": "assistant", "content": [block] });
+            for body in [block.clone(), json!([block]), message] {
+                assert!(call_in(body.clone()).objection.is_some(), "{body}");
+            }
+        }
+        assert!(call_in(with(tool_use.clone(), name, what)).objection.is_some(), "bare, {name}");
+    }
+    let server = json!({ "type": "server_tool_use", "toolUse": tool_use });
+    assert!(refusal(event(server.clone())).contains("server_tool_use"));
+    let other = json!({ "toolUse": { "toolUseId": "b", "name": "get_order" } });
+    for body in [json!([server, other]), json!({ "role": "assistant", "content": [server, other] })] {
+        let calls = request(event(body)).calls;
+        assert_eq!(calls.iter().map(|call| call.id.as_deref()).collect::<Vec<_>>(), [Some("b")]);
+    }
+}
+
+#[test]
+fn a_stop_reason_in_another_apis_spelling_counts_too() {
+    let message = json!({ "role": "assistant", "content": [file("converse/refund-order.json").body] });
+    let response = |name: &str, reason: &str| {
+        let mut response = json!({ "output": { "message": message } });
+        response[name] = json!(reason);
+        call_in(response).objection
+    };
+    assert_eq!(response("stop_reason", "tool_use"), None);
+    assert!(response("stop_reason", "max_tokens").is_some());
+    let mut both = json!({ "Output": { "Message": { "Role": "assistant", "Content": [file("converse/step-functions-block.json").body] } } });
+    both["stop_reason"] = json!("max_tokens");
+    assert!(call_in(both).objection.is_some());
+}

@@ -57,6 +57,8 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         ("interceptor", "interceptor"),
         ("agent-parser", "parser"),
         ("agent-without-function", "neither `function` nor"),
+        ("agent-function-and-path", "two kinds at once, agent-function and agent-openapi"),
+        ("action-group-is-no-text", "an agent's event whose `actionGroup` is no text"),
         ("lex", "Lex"),
         ("api-gateway", "HTTP request"),
         ("function-url", "HTTP request"),
@@ -79,7 +81,7 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         let sentence = refusal(file(&format!("not-a-call/{name}.json")));
         assert!(sentence.contains(word), "{name}: {sentence}");
     }
-    assert_eq!(files("not-a-call").len(), 21, "name each file above");
+    assert_eq!(files("not-a-call").len(), 23, "name each file above");
 }
 
 #[test]
@@ -98,6 +100,30 @@ fn an_event_of_a_closed_door_is_tried_at_no_other() {
     let sentence = detect(&file("gateway/imitates-an-agent.json"), &open).unwrap_err().to_string();
     assert!(sentence.contains("the door gateway, which is closed"), "{sentence}");
     assert_eq!(detect(&file("agent-function/get-order.json"), &open).unwrap().name, "agent-function");
+}
+
+#[test]
+fn an_event_of_two_doors_at_once_is_refused_because_the_calls_of_one_would_go_unanswered() {
+    let body = |name: &str| file(name).body;
+    let each = [
+        body("mcp/get-order.json"),
+        body("agent-function/get-order.json"),
+        body("agent-openapi/get-order.json"),
+        body("flow/get-order.json"),
+        body("converse/get-order.json"),
+        body("return-of-control/get-order.json"),
+    ];
+    for (one, other) in each.iter().flat_map(|one| each.iter().map(move |other| (one, other))) {
+        if one == other {
+            continue;
+        }
+        let mut both = one.clone();
+        both.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        let sentence = refusal(event(both.clone()));
+        assert!(sentence.contains("two kinds at once"), "{sentence}: {both}");
+        let gateway = Event { body: both, ..file("gateway/get-order.json") };
+        assert_eq!(detect(&gateway, &all()).unwrap().name, "gateway", "there it is nothing but arguments");
+    }
 }
 
 #[test]
