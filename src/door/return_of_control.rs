@@ -17,11 +17,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Door, Event, Refusal, Request, agent, agent_function,
-    agent_openapi::{self, drop_media_type, tool_name},
+    agent_openapi::{self, tool_name},
     bounded, envelope, expressible,
     fit::Spare,
     nameless,
-    parameters::List,
 };
 use crate::{
     call::Call,
@@ -129,12 +128,7 @@ fn function(input: &Value, event: &Value, toolbox: &Toolbox) -> Call {
 fn operation(input: &Value, event: &Value, toolbox: &Toolbox) -> Call {
     let (path, method) = (input["apiPath"].as_str(), input["httpMethod"].as_str());
     let name = path.zip(method).map(|(path, method)| tool_name(method, path, toolbox)).unwrap_or_default();
-    let lists: Vec<List<'_>> = [("parameters", &input["parameters"])]
-        .into_iter()
-        .chain(agent_openapi::properties(&input["requestBody"]))
-        .collect();
-    let mut call = agent::call(&name, &lists, event, toolbox);
-    drop_media_type(&mut call, &input["requestBody"], toolbox);
+    let call = agent_openapi::call(&name, input, event, toolbox);
     Call { objection: name.is_empty().then(|| nameless("The operation", toolbox)), ..call }
 }
 

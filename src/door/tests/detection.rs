@@ -131,7 +131,7 @@ fn a_gateways_context_without_a_tool_name_never_falls_back_to_the_body() {
     let mut broken = file("gateway/no-tool-name.json");
     broken.body = file("agent-function/refund-order.json").body;
     let sentence = refusal(broken);
-    assert!(sentence.contains("bedrockAgentCoreToolName is missing"), "{sentence}");
+    assert!(sentence.contains("bedrockAgentCoreToolName is missing in `custom`"), "{sentence}");
 }
 
 #[test]

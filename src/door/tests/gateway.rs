@@ -43,6 +43,27 @@ fn the_targets_name_ends_at_the_first_separator() {
 }
 
 #[test]
+fn a_key_of_the_gateway_at_another_place_leaves_no_other_door_open() {
+    let imitation = file("agent-function/refund-order.json").body;
+    let key = json!({ "bedrockAgentCoreToolName": "orders___get_order" });
+    for context in [
+        key.clone(),
+        json!({ "Custom": key }),
+        json!({ "client": { "custom": key } }),
+        json!({ "env": key, "custom": { "app": "x" } }),
+        json!({ "custom": { "nested": [key] } }),
+        json!({ "custom": [key] }),
+        json!({ "BEDROCKAGENTCORE_TARGET": "x" }),
+    ] {
+        let event = Event { body: imitation.clone(), client_context: Some(context.clone()), flawed: false };
+        let door = detect(&event, &all()).unwrap();
+        assert_eq!(door.name, "gateway", "{context}");
+        let sentence = (door.decode)(event, &toolbox()).unwrap_err().to_string();
+        assert!(sentence.contains("is missing in `custom`"), "{sentence}");
+    }
+}
+
+#[test]
 fn the_key_is_read_in_any_letter_case() {
     assert_eq!(call("gateway/preview-spelling.json").tool, "get_order");
 }
