@@ -145,7 +145,7 @@ impl Handler {
         match (found, flaw) {
             (Ok(found), None) => Ok(found),
             (Ok((door, request)), Some(flaw)) if !request.calls.is_empty() => Ok((door, refused(request, &flaw))),
-            (_, Some(flaw)) => Err(invalid(flaw)),
+            (_, Some(flaw)) => Err(invalid(format!("The event {flaw}"))),
             (Err(Refusal(sentence)), None) => Err(FunctionError::new("NotAToolCall", sentence)),
         }
     }
@@ -166,7 +166,7 @@ fn attributed(request: Request, invocation: &Invocation, identity_header: Option
 
 /// The request with no call to run: each is answered with the payload's flaw.
 fn refused(request: Request, flaw: &str) -> Request {
-    let failure = Failure::new(FailureKind::InvalidInput, format!("{flaw} So the call was not run."));
+    let failure = Failure::new(FailureKind::InvalidInput, format!("The event {flaw} So the call was not run."));
     let object = |call: Call| Call { objection: call.objection.or_else(|| Some(failure.clone())), ..call };
     Request { calls: request.calls.into_iter().map(object).collect(), ..request }
 }
@@ -176,16 +176,14 @@ fn refused(request: Request, flaw: &str) -> Request {
 /// One that cannot be read ends the invocation: it may have named the tool, and the payload alone must not choose one.
 fn client_context(raw: Option<&[u8]>) -> Result<Option<Value>, FunctionError> {
     let Some(raw) = raw.filter(|raw| !raw.trim_ascii().is_empty()) else { return Ok(None) };
-    let clear = |json: &[u8]| payload::read(json).ok().filter(|read| read.flaw.is_none()).map(|read| read.value);
-    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| clear(&json));
-    match clear(raw).or_else(decoded) {
-        Some(Value::Null) => Ok(None),
-        Some(context @ Value::Object(_)) => Ok(Some(context)),
-        _ => Err(FunctionError::new(
-            "InvalidClientContext",
-            "The client context must be a JSON object, as text or in base64, or be left out.",
-        )),
-    }
+    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| payload::read(&json).ok());
+    let fault = match payload::read(raw).ok().or_else(decoded) {
+        Some(Payload { flaw: Some(flaw), .. }) => format!("The client context {flaw}"),
+        Some(Payload { value: Value::Null, .. }) => return Ok(None),
+        Some(Payload { value: context @ Value::Object(_), .. }) => return Ok(Some(context)),
+        _ => String::from("The client context must be a JSON object, as text or in base64, or be left out."),
+    };
+    Err(FunctionError::new("InvalidClientContext", fault))
 }
 
 #[cfg(test)]
@@ -211,5 +209,11 @@ mod tests {
         for broken in [&b"not json"[..], b"\"text\"", b"[]", b"\xff", b"{", doubled] {
             assert!(client_context(Some(broken)).is_err(), "{broken:?}");
         }
+        let sentence = |raw: &[u8]| client_context(Some(raw)).unwrap_err().error_message;
+        for doubled in [&doubled[..], STANDARD.encode(doubled).as_bytes()] {
+            assert!(sentence(doubled).starts_with("The client context has the field \"a\" twice"), "{doubled:?}");
+        }
+        assert!(sentence(b"{\"a\":1e400}").starts_with("The client context holds a number that is too large"));
+        assert!(sentence(b"[]").contains("must be a JSON object"));
     }
 }
