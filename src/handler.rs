@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use crate::{
     authorise::Authorise,
     call::{Call, Deadline, Pipeline, Surroundings, longest},
-    door::{self, Door, Event, Refusal, Request},
+    conversation::{Limits, Watch},
+    door::{self, Door, Event, Memory, Refusal, Request},
     outcome::{Failure, FailureKind},
     payload::{self, Payload},
     telemetry::Origin,
@@ -71,6 +72,8 @@ pub struct Terms {
     pub default_budget: Duration,
     /// The propagated header that names the gateway's user, if one can be trusted to.
     pub identity_header: Option<String>,
+    /// The limits of a conversation.
+    pub limits: Limits,
     /// The doors that may be used, in the order of detection.
     pub doors: Vec<&'static Door>,
 }
@@ -101,13 +104,23 @@ impl Handler {
     /// Only where there is no call to answer: bytes that are no JSON, an event that is no tool call.
     pub async fn handle(&self, invocation: Invocation) -> Result<Value, FunctionError> {
         let deadline = Deadline::new(invocation.deadline, self.terms.reserve, self.terms.default_budget);
-        let (door, request) = self.read(&invocation).inspect_err(|error| {
+        let (door, mut request) = self.read(&invocation).inspect_err(|error| {
             tracing::warn!(request_id = invocation.request_id, error_type = error.error_type, "not a tool call");
         })?;
         let origin = Origin { door: door.name, request_id: invocation.request_id, trace_id: invocation.trace_id };
         let around = Surroundings { origin, deadline, limit: door.limit };
+        let (toolbox, store) = (self.pipeline.toolbox(), self.pipeline.store());
+        let watch = Watch::begin(&self.terms.limits, &mut request, toolbox, store, &deadline).await;
         let outcomes = join_all(request.calls.into_iter().map(|call| self.pipeline.run(call, &around))).await;
-        Ok((request.encode)(outcomes))
+        let counted = match watch {
+            Some(watch) => watch.end(&outcomes, &deadline).await,
+            None => None,
+        };
+        let mut answer = (request.encode)(outcomes);
+        if let Some((keep, counts)) = counted {
+            keep(&mut answer, &counts);
+        }
+        Ok(answer)
     }
 
     /// Warns if `time`, all that an invocation has, is too short for a tool with all its attempts: its calls are then cut
@@ -168,7 +181,7 @@ fn attributed(request: Request, invocation: &Invocation, identity_header: Option
 fn refused(request: Request, flaw: &str) -> Request {
     let failure = Failure::new(FailureKind::InvalidInput, format!("The event {flaw} So the call was not run."));
     let object = |call: Call| Call { objection: call.objection.or_else(|| Some(failure.clone())), ..call };
-    Request { calls: request.calls.into_iter().map(object).collect(), ..request }
+    Request { calls: request.calls.into_iter().map(object).collect(), memory: Memory::None, ..request }
 }
 
 /// Reads a client context: JSON, or JSON in base64. An empty one is none.

@@ -76,6 +76,11 @@ impl Pipeline {
         &self.toolbox
     }
 
+    /// The table of records.
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Runs one call to its end, and leaves its metric line and its log line.
     pub async fn run(&self, call: Call, around: &Surroundings) -> Outcome {
         let began = Instant::now();

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Event, Request, bounded,
+    Event, Memory, Request, bounded,
     fit::{self, Spare},
     parameters::{List, Values, arguments},
 };
@@ -20,6 +20,9 @@ pub(super) const LIMIT: usize = 25_000;
 /// The largest body in the answer: the limit without the envelope. The echoed attributes are not counted; they have come
 /// the same way.
 const BODY_LIMIT: usize = LIMIT - 1_000;
+
+/// The attribute of the session that holds the counts of the conversation.
+const COUNTS: &str = "toolCallCounts";
 
 /// The one call of an agent's event. The arguments of a tool that does not exist are not read.
 pub(super) fn call(name: &str, lists: &[List<'_>], body: &Value, toolbox: &Toolbox) -> Call {
@@ -57,13 +60,21 @@ pub(super) fn request(
     respond: impl FnOnce(Result<String, Failure>) -> Value + Send + 'static,
 ) -> Request {
     let (echo, spare) = (echo(event), Spare::of(toolbox, &call.tool));
+    let came = call.caller.session_attribute(COUNTS).unwrap_or_default().to_owned();
+    // The attributes of an unclear event are not echoed, and the counts alone would replace them.
+    let memory = if event.flawed { Memory::None } else { Memory::Answer { came, keep } };
     let encode = move |outcomes: Vec<Outcome>| {
         let Some(outcome) = outcomes.into_iter().next() else { return Value::Null };
         let mut answer = echo;
         answer.insert("response".into(), respond(body(outcome, spare.as_ref())));
         Value::Object(answer)
     };
-    Request { calls: vec![call], encode: Box::new(encode) }
+    Request { calls: vec![call], encode: Box::new(encode), memory }
+}
+
+/// Puts the counts of the conversation into the session's attributes, which come back with its next event.
+fn keep(answer: &mut Value, counts: &str) {
+    answer["sessionAttributes"][COUNTS] = counts.into();
 }
 
 /// What every answer has, and the attributes if the event had them: an agent without them must not get them. Those of an

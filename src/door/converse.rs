@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, REPLAYED, Refusal, Request, bounded,
+    Door, Event, Memory, REPLAYED, Refusal, Request, bounded,
     converse_form::{Asked, Form, form},
     expressible,
     fit::{self, Spare},
@@ -65,7 +65,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let ids: Vec<_> = calls.iter().filter_map(|call| call.id.clone()).collect();
     let spares: Vec<_> = calls.iter().map(|call| Spare::of(toolbox, &call.tool)).collect();
     let encode = move |outcomes| answer(form, spelling, results(spelling, &ids, &spares, outcomes));
-    Ok(Request { calls, encode: Box::new(encode) })
+    Ok(Request { calls, encode: Box::new(encode), memory: Memory::Table })
 }
 
 /// Why no call of so many may run: to run some of them would be to choose.

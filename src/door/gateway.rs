@@ -11,7 +11,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, bounded, envelope, expressible, prose};
+use super::{Door, Event, Memory, Refusal, Request, bounded, envelope, expressible, prose};
 use crate::{
     call::{Arguments, Call},
     tool::{Caller, Definition, Toolbox},
@@ -73,7 +73,7 @@ fn decode(event: Event, _: &Toolbox) -> Result<Request, Refusal> {
         ..Call::default()
     };
     let encode = |outcomes: Vec<_>| outcomes.first().map_or(Value::Null, envelope::of);
-    Ok(Request { calls: vec![call], encode: Box::new(encode) })
+    Ok(Request { calls: vec![call], encode: Box::new(encode), memory: Memory::Table })
 }
 
 /// Who asks: what the gateway has passed on of its client's request.

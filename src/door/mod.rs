@@ -117,6 +117,25 @@ pub struct Request {
     pub calls: Vec<Call>,
     /// Makes the answer.
     pub encode: Encode,
+    /// Where the counts of the conversation are kept.
+    pub memory: Memory,
+}
+
+/// Where the [counts of a conversation](crate::conversation) are kept from one event to the next.
+#[derive(Clone, Debug, Default)]
+pub enum Memory {
+    /// In the table of records, if the calls have a conversation.
+    #[default]
+    Table,
+    /// In the answer, whose receiver gives them back with the next event.
+    Answer {
+        /// What has come back; empty if nothing has.
+        came: String,
+        /// Puts them into an answer.
+        keep: fn(&mut Value, &str),
+    },
+    /// Nowhere: this event does not count.
+    None,
 }
 
 impl fmt::Debug for Request {

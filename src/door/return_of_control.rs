@@ -16,7 +16,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Door, Event, Refusal, Request, agent, agent_function,
+    Door, Event, Memory, Refusal, Request, agent, agent_function,
     agent_openapi::{self, tool_name},
     bounded, envelope, expressible,
     fit::Spare,
@@ -89,7 +89,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         let each = forms.into_iter().zip(&spares).zip(outcomes);
         answer(id, each.map(|((form, spare), outcome)| form.result(agent::body(outcome, spare.as_ref()))).collect())
     };
-    Ok(Request { calls, encode: Box::new(encode) })
+    Ok(Request { calls, encode: Box::new(encode), memory: Memory::Table })
 }
 
 /// Whether the field beside the `returnControl` is another one than that inside of it: it would be overlooked.
