@@ -55,14 +55,14 @@ fn texts<'a>(body: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a 
 /// The request of an agent's event: `respond` makes the `response` object of a body, which is JSON text, or of a failure.
 pub(super) fn request(
     call: Call,
-    event: &Event,
+    event: Event,
     toolbox: &Toolbox,
     respond: impl FnOnce(Result<String, Failure>) -> Value + Send + 'static,
 ) -> Request {
-    let (echo, spare) = (echo(event), Spare::of(toolbox, &call.tool));
     let came = call.caller.session_attribute(COUNTS).unwrap_or_default().to_owned();
     // The attributes of an unclear event are not echoed, and the counts alone would replace them.
     let memory = if event.flawed { Memory::None } else { Memory::Answer { came, keep } };
+    let (echo, spare) = (echo(event), Spare::of(toolbox, &call.tool));
     let encode = move |outcomes: Vec<Outcome>| {
         let Some(outcome) = outcomes.into_iter().next() else { return Value::Null };
         let mut answer = echo;
@@ -79,10 +79,10 @@ fn keep(answer: &mut Value, counts: &str) {
 
 /// What every answer has, and the attributes if the event had them: an agent without them must not get them. Those of an
 /// unclear event are left out: they would replace the session's, and may not be what was sent.
-fn echo(event: &Event) -> Map<String, Value> {
+fn echo(mut event: Event) -> Map<String, Value> {
     let attributes = ["sessionAttributes", "promptSessionAttributes"].into_iter().filter_map(|name| {
-        let attributes = event.body.get(name).filter(|attributes| attributes.is_object() && !event.flawed)?;
-        Some((String::from(name), attributes.clone()))
+        let attributes = event.body.get_mut(name).filter(|attributes| attributes.is_object() && !event.flawed)?;
+        Some((String::from(name), attributes.take()))
     });
     attributes.chain([(String::from("messageVersion"), json!("1.0"))]).collect()
 }

@@ -11,7 +11,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, agent, expressible, prose};
+use super::{Door, Event, Refusal, Request, agent, as_sent, expressible, prose};
 use crate::{
     outcome::{Failure, Fixer},
     tool::{Definition, Toolbox},
@@ -37,11 +37,11 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         return Err(Refusal(String::from("The agent's event names no function.")));
     };
     let call = agent::call(name, &[("parameters", &body["parameters"])], body, toolbox);
-    event.as_sent([&body["actionGroup"], &body["function"]])?;
+    as_sent(event.flawed, [&body["actionGroup"], &body["function"]])?;
     let (group, function) = (body["actionGroup"].clone(), body["function"].clone());
     let respond =
         move |outcome| json!({ "actionGroup": group, "function": function, "functionResponse": response(outcome) });
-    Ok(agent::request(call, &event, toolbox, respond))
+    Ok(agent::request(call, event, toolbox, respond))
 }
 
 /// `{responseBody, responseState}` of a body, which is JSON text, or of a failure.

@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, agent, envelope, expressible, parameters::List, prose};
+use super::{Door, Event, Refusal, Request, agent, as_sent, envelope, expressible, parameters::List, prose};
 use crate::{
     arguments::Fault,
     call::Call,
@@ -43,7 +43,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         return Err(Refusal(String::from("The agent's event names no path with a method.")));
     };
     let call = call(&tool_name(method, path, toolbox), body, body, toolbox);
-    event.as_sent(["actionGroup", "apiPath", "httpMethod"].map(|name| &body[name]))?;
+    as_sent(event.flawed, ["actionGroup", "apiPath", "httpMethod"].map(|name| &body[name]))?;
     let [group, path, method] = ["actionGroup", "apiPath", "httpMethod"].map(|name| body[name].clone());
     let respond = move |outcome: Result<String, _>| {
         let body = outcome.unwrap_or_else(|failure| envelope::of_failure(&failure).to_string());
@@ -55,7 +55,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
             "responseBody": { JSON: { "body": body } },
         })
     };
-    Ok(agent::request(call, &event, toolbox, respond))
+    Ok(agent::request(call, event, toolbox, respond))
 }
 
 /// The name of the tool with this route; of an unknown route its method and path, which are no tool's name.

@@ -59,7 +59,8 @@ fn recognises(event: &Event) -> bool {
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let (form, spelling) = form(&event).ok_or_else(|| Refusal(String::from("The event holds no toolUse.")))?;
-    let Asked { tool_uses, objection } = Asked::of(form, spelling, &event.body)?;
+    let body = event.body;
+    let Asked { tool_uses, objection } = Asked::of(form, spelling, &body)?;
     let objection = objection.or(too_many(tool_uses.len())?);
     let calls = calls(&tool_uses, spelling, objection.as_ref(), toolbox)?;
     let ids: Vec<_> = calls.iter().filter_map(|call| call.id.clone()).collect();

@@ -19,7 +19,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Door, Event, Memory, Refusal, Request, bounded, expressible};
+use super::{Door, Event, Memory, Refusal, Request, as_sent, bounded, expressible};
 use crate::{
     call::{Arguments, Call},
     outcome::{Failure, FailureKind, Outcome},
@@ -72,10 +72,10 @@ fn recognises(event: &Event) -> bool {
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let message = &event.body;
-    event.as_sent([&message["id"]])?;
-    let id = id(message);
-    let reply = match method(message) {
+    let message = event.body;
+    as_sent(event.flawed, [&message["id"]])?;
+    let id = id(&message);
+    let reply = match method(&message) {
         Ok(None) => return Ok(answered(Value::Null)),
         Ok(Some("tools/call")) => return Ok(call(id, &message["params"], toolbox)),
         Ok(Some(method)) => serve(method, &message["params"], toolbox),

@@ -68,21 +68,6 @@ impl Event {
     fn fields(&self) -> Option<&Map<String, Value>> {
         self.body.as_object().filter(|fields| !fields.contains_key(stranger::INTERCEPTOR))
     }
-
-    /// Whether a name or an id of the event is surely what its sender wrote. In an unclear payload a text may have been
-    /// mended, with U+FFFD for what could not be read, and a `null` may stand for what was left out.
-    fn is_as_sent(&self, value: &Value) -> bool {
-        let is_mended = || value.as_str().map_or(value.is_null(), |text| text.contains('\u{fffd}'));
-        !self.flawed || !is_mended()
-    }
-
-    /// Refuses an event of which the answer would repeat a name or an id that may not be its sender's.
-    fn as_sent<'a>(&self, repeated: impl IntoIterator<Item = &'a Value>) -> Result<(), Refusal> {
-        if repeated.into_iter().all(|value| self.is_as_sent(value)) {
-            return Ok(());
-        }
-        Err(Refusal(String::from("The event is unclear in a name or an id that its answer would have to repeat.")))
-    }
 }
 
 /// One wire format.
@@ -215,6 +200,19 @@ fn bounded(name: &str) -> String {
 
 /// What is said beside a stored result, where the form has room.
 const REPLAYED: &str = "This is the result of an earlier, equal call. Nothing was done again.";
+
+/// Refuses an event of which the answer would repeat a name or an id that may not be its sender's. Where the payload was
+/// unclear, a text may have been mended, with U+FFFD for what could not be read, and a `null` may stand for what was left
+/// out.
+fn as_sent<'a>(flawed: bool, repeated: impl IntoIterator<Item = &'a Value>) -> Result<(), Refusal> {
+    let is_mended = |value: &Value| value.as_str().map_or(value.is_null(), |text| text.contains('\u{fffd}'));
+    if flawed && repeated.into_iter().any(is_mended) {
+        return Err(Refusal(String::from(
+            "The event is unclear in a name or an id that its answer would have to repeat.",
+        )));
+    }
+    Ok(())
+}
 
 /// The failure of something that ought to name a tool and does not.
 fn nameless(what: &str, toolbox: &Toolbox) -> Failure {

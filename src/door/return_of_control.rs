@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::{
     Door, Event, Memory, Refusal, Request, agent, agent_function,
     agent_openapi::{self, tool_name},
-    bounded, envelope, expressible,
+    as_sent, bounded, envelope, expressible,
     fit::Spare,
     nameless,
 };
@@ -55,10 +55,10 @@ fn recognises(event: &Event) -> bool {
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let body = &event.body;
-    let control = body.get("returnControl").unwrap_or(body);
+    let body = event.body;
+    let control = body.get("returnControl").unwrap_or(&body);
     if body.get("returnControl").is_some()
-        && ["invocationInputs", "invocationId"].iter().any(|name| differs(body, name))
+        && ["invocationInputs", "invocationId"].iter().any(|name| differs(&body, name))
     {
         return Err(refusal(
             "has invocationInputs or an invocationId both inside and beside, and they are not the same",
@@ -72,14 +72,14 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let (mut calls, mut forms, mut spares) = (Vec::new(), Vec::new(), Vec::new());
     for input in inputs {
         let (is_function, input) = input_of(input)?;
-        let call = if is_function { function(input, body, toolbox) } else { operation(input, body, toolbox) };
+        let call = if is_function { function(input, &body, toolbox) } else { operation(input, &body, toolbox) };
         spares.push(Spare::of(toolbox, &call.tool));
         let echo = echo(input, is_function);
-        event.as_sent(echo.values())?;
+        as_sent(event.flawed, echo.values())?;
         forms.push(Form { is_function, echo });
         calls.push(Call { objection: call.objection.or_else(|| waiting(input)), ..call });
     }
-    event.as_sent([&control["invocationId"]])?;
+    as_sent(event.flawed, [&control["invocationId"]])?;
     let id = match &control["invocationId"] {
         Value::Null => None,
         id @ Value::String(_) => Some(id.clone()),

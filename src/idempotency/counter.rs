@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::ReturnValue::AllNew;
+use aws_sdk_dynamodb::{operation::update_item::UpdateItemError, types::ReturnValue::AllNew};
 
 use super::{
     record::{n, s},
@@ -70,7 +70,11 @@ impl Store {
             ))
             .send();
         match within(time, "UpdateItem", request).await? {
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception) =>
+            {
+                Ok(())
+            }
             answer => answer.map(drop).map_err(|error| StoreError::from_sdk("UpdateItem", error)),
         }
     }
