@@ -93,6 +93,7 @@ impl Rules {
         self.hold(answer["messageVersion"] == "1.0", "the message version is 1.0");
         for name in echoed {
             self.hold(answer["response"].get(name) == event.get(name), &format!("{name} is echoed as it came"));
+            self.hold(event[name].is_string(), &format!("{name} is a text, as Bedrock sends it and takes it back"));
             self.as_sent(&event[name], name);
         }
         let mut attributes = 0;
@@ -265,6 +266,9 @@ impl Rules {
         let control = event.get("returnControl").unwrap_or(event);
         self.hold(answer.get("invocationId") == control.get("invocationId"), "the id is the event's");
         self.as_sent(&answer["invocationId"], "the id");
+        let beside = event.get("invocationInputs").filter(|inputs| !inputs.is_null());
+        let is_one = beside.is_none_or(|beside| *beside == control["invocationInputs"]);
+        self.hold(is_one, "every input is answered, inside of returnControl or beside it");
         let (inputs, results) = (list(&control["invocationInputs"]), list(&answer["returnControlInvocationResults"]));
         self.hold(inputs.len() == results.len() && !results.is_empty(), "one result for each input");
         for (input, result) in inputs.iter().zip(results) {
