@@ -61,6 +61,7 @@ pub fn assemble(
         reserve: settings.reserve,
         default_budget: settings.default_budget,
         identity_header: settings.identity_header.clone(),
+        limits: settings.limits,
         doors: settings.doors.clone(),
     };
     Ok(Handler::new(pipeline, terms))

@@ -17,6 +17,7 @@
 //! | [`call`] | a call's life, from name and arguments to outcome |
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`authorise`] | who may do what: a seam for a policy of your own |
+//! | [`conversation`] | limits for loops that others run: a budget of calls, and a stop to calls that keep failing |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
 //! | [`telemetry`] | the metric line and the log line of every call |
@@ -40,6 +41,7 @@ pub mod authorise;
 pub mod aws;
 pub mod call;
 pub mod clock;
+pub mod conversation;
 #[cfg(feature = "dev")]
 pub mod dev;
 pub mod door;

@@ -13,6 +13,7 @@ use action_group::{
     authorise::{Authorise, Decision},
     call::Pipeline,
     clock::Clock,
+    conversation::Limits,
     door::DOORS,
     handler::{Handler, Invocation, Terms},
     telemetry::Telemetry,
@@ -92,6 +93,7 @@ impl World {
             reserve: Duration::from_millis(500),
             default_budget: Duration::from_secs(5),
             identity_header: Some(String::from("X-User")),
+            limits: Limits::default(),
             doors: DOORS.iter().collect(),
         };
         Self { handler: Handler::new(pipeline, terms), notes, metrics, _database: database }

@@ -14,6 +14,7 @@ use action_group::{
     authorise::Decision,
     call::Pipeline,
     clock::Clock,
+    conversation::Limits,
     door::DOORS,
     handler::{Handler, Invocation, Terms},
     idempotency::Store,
@@ -104,6 +105,7 @@ fn handler(toolbox: Toolbox, store: Store, metrics: Box<dyn std::io::Write + Sen
         default_budget: Duration::from_millis(1_200),
         identity_header: None,
         doors: DOORS.iter().collect(),
+        limits: Limits::default(),
     };
     Handler::new(pipeline, terms)
 }

@@ -78,6 +78,11 @@ impl Pipeline {
         &self.toolbox
     }
 
+    /// The table of records.
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Runs one call to its end, and leaves its metric line and its log line.
     pub async fn run(&self, call: Call, around: &Surroundings) -> Outcome {
         let began = Instant::now();
@@ -166,8 +171,12 @@ pub(super) fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure 
 /// Checks the arguments against the schema that the model was told, all faults at once.
 fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
     let arguments = entry.checker().normalise(values);
-    // What could not be read comes first: of two faults with one path the first is told.
-    faults.extend(entry.checker().check(&arguments));
+    // Where some of it could not be read at all, the check would call that missing.
+    let is_whole = faults.iter().all(|fault| !fault.path.is_empty());
+    if is_whole {
+        // What could not be read comes first: of two faults with one path the first is told.
+        faults.extend(entry.checker().check(&arguments));
+    }
     if faults.is_empty() { Ok(arguments) } else { Err(invalid(entry.definition(), &faults)) }
 }
 

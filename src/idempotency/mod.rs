@@ -27,9 +27,11 @@
 //! | `acquire`, `guard` | how an execution comes to hold a key; the right to settle what it holds |
 //! | `transaction` | an atomic effect and its record, in one commit |
 //! | `approvals` | what waits for a person, and the decision |
+//! | `counter` | no record: the counts of a conversation with limits |
 
 mod acquire;
 mod approvals;
+mod counter;
 mod decide;
 mod doubt;
 mod guard;
@@ -48,6 +50,7 @@ pub mod conditions {
     };
 }
 
+pub(crate) use self::key::{canonical, hex};
 pub use self::{
     acquire::Acquired,
     approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},
