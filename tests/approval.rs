@@ -363,6 +363,17 @@ async fn a_call_that_waits_in_doubt_can_be_approved_and_is_run_again_with_its_ke
     }
 }
 
+/// It would be a new action else, of which nothing is known to have been done.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doubt_outlives_the_hour_of_an_approval() {
+    let world = asked_in_doubt(true).await;
+    world.decide(Verdict::Approve).await;
+    let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
+    world.next(Step::Reject);
+    let failed = world.call_at(later, json!({"amount": 7})).await;
+    assert_eq!(failed.failure().map(Failure::changed), Some(Changed::Unknown), "{failed:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_does_not_unmake_what_may_have_been_done() {
     let world = asked_in_doubt(true).await;

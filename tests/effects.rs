@@ -615,7 +615,8 @@ async fn two_conversations_do_not_share_a_key_and_one_conversation_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_is_no_json_unmakes_no_effect_and_does_not_repeat_it() {
-    for world in [unruly(Effect::Once).await, unruly(Effect::Keyed).await] {
+    for effect in [Effect::Once, Effect::Keyed] {
+        let world = unruly(effect).await;
         for replayed in [false, true] {
             let outcome = world.call(json!({"thing": "A"})).await;
             assert!(

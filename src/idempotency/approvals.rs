@@ -11,7 +11,8 @@
 //! | denied | is answered `denied` | the record expires |
 //!
 //! A `Keyed` tool may ask only after an attempt that may have been done ([`Pending::maybe_done`]). Then the first and the
-//! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed.
+//! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed. And
+//! the approval counts as long as the record would, since the record keeps the doubt.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -115,8 +116,11 @@ impl Store {
     pub async fn decide_approval(&self, key: &str, by: &str, verdict: Verdict) -> Result<Pending, ApprovalError> {
         let pending = one_of(self.pending().await?, key)?;
         let now = self.now();
+        let soon = now.plus(APPROVED_FOR).as_secs_up();
         let (state, expires) = match verdict {
-            Verdict::Approve => (State::Approved, now.plus(APPROVED_FOR).as_secs_up()),
+            // The record keeps a doubt, which must not end before its time.
+            Verdict::Approve if pending.maybe_done => (State::Approved, soon.max(pending.expires_at)),
+            Verdict::Approve => (State::Approved, soon),
             Verdict::Deny => (State::Denied, pending.expires_at),
         };
         let request = self

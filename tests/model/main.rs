@@ -114,6 +114,7 @@ fn an_effect_happens_at_most_once_whatever_three_things_break() {
         holds(&format!("{effect:?}, three callers"), Protocol { effect, ..THREE });
     }
     holds("Once with reconcile, three callers", Protocol { reconciles: true, ..THREE });
+    holds("Keyed, approval AskedAtTimes, three faults", Protocol { faults: 3, ..ASKED_AT_TIMES });
     for approval in [Approval::ByPolicy, Approval::AskedByTheTool] {
         for effect in [Once, Keyed, Atomic] {
             let name = format!("{effect:?}, approval {approval:?}, three faults");

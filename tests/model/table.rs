@@ -113,8 +113,9 @@ pub fn approval_of(old: &Record) -> Option<Timestamp> {
 /// A person's decision on a record that waits.
 pub fn decide_approval(record: &mut Record, approve: bool, now: Timestamp) {
     if approve {
+        let soon = whole_seconds(now.plus(APPROVED_FOR));
         record.state = State::Approved;
-        record.expires_at = whole_seconds(now.plus(APPROVED_FOR));
+        record.expires_at = if record.maybe_done { soon.max(record.expires_at) } else { soon };
     } else {
         record.state = State::Denied;
     }
