@@ -79,7 +79,7 @@ impl Found {
     }
 
     fn too_many(&mut self) {
-        self.flaw.get_or_insert_with(|| format!("holds more than {MOST_VALUES} values, so send less."));
+        self.flaw.get_or_insert_with(|| format!("holds more than {MOST_VALUES} values, which is too many."));
     }
 
     fn doubled(&mut self, name: &str) {

@@ -34,7 +34,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod text;
-mod wording;
+pub(crate) mod wording;
 
 use std::{collections::BTreeSet, fmt};
 
