@@ -5,7 +5,19 @@
 //! | [`conversation`] | messages, as Converse writes them |
 //! | [`model`] | what is asked of a model, and what it answers |
 //! | [`usage`] | tokens |
+//! | [`limits`] | how much one turn may take |
+//! | [`tools`] | the tools that a conversation is offered |
+//! | [`stop`] | why a turn has stopped |
+//! | [`run`] | the loop's decisions, as a state machine |
+//! | [`report`] | the honest end |
+//! | [`drive`] | does what the machine says |
 
 pub mod conversation;
+pub mod drive;
+pub mod limits;
 pub mod model;
+pub mod report;
+pub mod run;
+pub mod stop;
+pub mod tools;
 pub mod usage;

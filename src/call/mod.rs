@@ -13,6 +13,7 @@ mod pipeline;
 mod recorded;
 mod retry;
 mod run;
+mod standing;
 
 /// The pure decisions of a call: what the model checker runs.
 #[doc(hidden)]
@@ -31,6 +32,7 @@ pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
     retry::{MAX_ATTEMPTS, longest},
+    standing::Standing,
 };
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};
