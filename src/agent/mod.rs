@@ -11,7 +11,9 @@
 //! | [`run`] | the loop's decisions, as a state machine |
 //! | [`report`] | the honest end |
 //! | [`drive`] | does what the machine says |
+//! | [`bedrock`] | a model on Bedrock, through the SDK |
 
+pub mod bedrock;
 pub mod conversation;
 pub mod drive;
 pub mod limits;
