@@ -12,6 +12,7 @@
 //! | [`report`] | the honest end |
 //! | [`drive`] | does what the machine says |
 //! | [`bedrock`] | a model on Bedrock, through the SDK |
+//! | [`store`] | conversations in DynamoDB |
 
 pub mod bedrock;
 pub mod conversation;
@@ -21,5 +22,6 @@ pub mod model;
 pub mod report;
 pub mod run;
 pub mod stop;
+pub mod store;
 pub mod tools;
 pub mod usage;
