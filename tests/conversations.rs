@@ -134,6 +134,21 @@ async fn a_save_whose_answer_is_lost_is_no_lost_race() {
 }
 
 #[tokio::test]
+async fn a_request_that_the_host_repeats_is_known_again() {
+    let database = Database::start().await;
+    let lease = |request: &str, later| self::lease(&database, later).for_request(request);
+    let first = lease("r-1", Duration::ZERO);
+    first.save("c-1", &run(&["Hello"]), None).await.expect("it is saved");
+    for (request, is_repeated) in [("r-1", true), ("r-2", false), ("", false)] {
+        let next = lease(request, TIME * 2);
+        assert!(!next.is_repeated(), "nothing is known before it is loaded");
+        assert!(loaded(&next).await.is_some());
+        assert_eq!(next.is_repeated(), is_repeated, "{request:?}");
+        next.release("c-1").await;
+    }
+}
+
+#[tokio::test]
 async fn a_table_that_does_not_answer_is_told_as_such() {
     let nowhere = client("http://127.0.0.1:9");
     let lease = table(&nowhere, Duration::ZERO).lease(deadline());

@@ -13,15 +13,21 @@
 //! | [`drive`] | does what the machine says |
 //! | [`bedrock`] | a model on Bedrock, through the SDK |
 //! | [`store`] | conversations in DynamoDB |
+//! | [`turn`] | one turn: load, drive, let go |
+//! | [`settings`] | the loop's environment variables |
+//! | [`function`] | the loop as a Lambda function |
 
 pub mod bedrock;
 pub mod conversation;
 pub mod drive;
+pub mod function;
 pub mod limits;
 pub mod model;
 pub mod report;
 pub mod run;
+pub mod settings;
 pub mod stop;
 pub mod store;
 pub mod tools;
+pub mod turn;
 pub mod usage;

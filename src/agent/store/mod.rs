@@ -96,7 +96,7 @@ impl ConversationTable {
     /// One driver's hold, for one conversation and until this deadline.
     pub fn lease(&self, deadline: Deadline) -> Lease {
         let owner = format!("{:016x}", rand::random::<u64>());
-        Lease { table: self.clone(), owner, deadline, held: Mutex::default() }
+        Lease { table: self.clone(), owner, request: String::new(), deadline, held: Mutex::default() }
     }
 }
 
@@ -105,6 +105,7 @@ impl ConversationTable {
 pub struct Lease {
     table: ConversationTable,
     owner: String,
+    request: String,
     deadline: Deadline,
     held: Mutex<Held>,
 }
@@ -114,6 +115,7 @@ pub struct Lease {
 struct Held {
     expires_at: Option<Timestamp>,
     kept: Vec<Kept>,
+    request: String,
 }
 
 impl Conversations for Lease {
@@ -123,7 +125,7 @@ impl Conversations for Lease {
             let head = Head::read(&head).ok_or(SaveError::Unreadable)?;
             let parts = self.parts(id, head.kept.len()).await?;
             let run = join(&head.state, &head.kept, parts)?;
-            self.hold(Held { expires_at: Some(head.expires_at), kept: head.kept });
+            self.hold(Held { expires_at: Some(head.expires_at), kept: head.kept, request: head.request });
             Ok(Some((run, Revision(head.revision))))
         })
     }
@@ -135,15 +137,25 @@ impl Conversations for Lease {
         after: Option<Revision>,
     ) -> BoxFuture<'a, Result<Revision, SaveError>> {
         Box::pin(async move {
-            let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let held = self.held();
             let split = split(run, if after.is_some() { &held.kept } else { &[] })?;
             let expires_at = held.expires_at.filter(|_| after.is_some()).unwrap_or(self.now().plus(self.table.keep));
             let revision = Revision(after.map_or(1, |Revision(number)| number + 1));
-            let head = Head { state: split.state.clone(), kept: split.kept.clone(), revision: revision.0, expires_at };
+            let head = Head {
+                state: split.state.clone(),
+                kept: split.kept.clone(),
+                revision: revision.0,
+                request: self.request.clone(),
+                expires_at,
+            };
             for tried in 1..=TRIES {
                 match self.write(id, &head, &split, after).await? {
                     Written::Done => {
-                        self.hold(Held { expires_at: Some(expires_at), kept: split.kept });
+                        self.hold(Held {
+                            expires_at: Some(expires_at),
+                            kept: split.kept,
+                            request: self.request.clone(),
+                        });
                         return Ok(revision);
                     }
                     Written::Superseded => return Err(SaveError::Superseded),
@@ -156,6 +168,18 @@ impl Conversations for Lease {
 }
 
 impl Lease {
+    /// The same for the request of this id, which the host may repeat.
+    #[must_use]
+    pub fn for_request(self, id: impl Into<String>) -> Self {
+        Self { request: id.into(), ..self }
+    }
+
+    /// Whether what was loaded was saved last by this very request. Lambda repeats an asynchronous invocation that failed,
+    /// with the same id: its message is in the conversation already.
+    pub fn is_repeated(&self) -> bool {
+        !self.request.is_empty() && self.held().request == self.request
+    }
+
     /// Lets go of the conversation, so that nobody has to wait for the end of the lease. Nothing depends on it.
     pub async fn release(&self, id: &str) {
         let request = self
@@ -256,6 +280,7 @@ impl Lease {
             ("messages", s(serde_json::to_string(&head.kept).unwrap_or_default())), // it has no odd keys
             ("revision", n(head.revision)),
             ("owner", s(&self.owner)),
+            ("request", s(&self.request)),
             ("lease_until", n(self.until().as_millis())),
             ("expires_at", n(head.expires_at.as_secs_up())),
             ("version", n(1)),
@@ -302,6 +327,10 @@ impl Lease {
         }
     }
 
+    fn held(&self) -> Held {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn hold(&self, held: Held) {
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
     }
@@ -341,6 +370,7 @@ struct Head {
     state: String,
     kept: Vec<Kept>,
     revision: u64,
+    request: String,
     expires_at: Timestamp,
 }
 
@@ -352,6 +382,7 @@ impl Head {
             state: text("state")?.clone(),
             kept: serde_json::from_str(text("messages")?).ok()?,
             revision: number(item, "revision")?,
+            request: text("request")?.clone(),
             expires_at: Timestamp::from_secs(number(item, "expires_at")?),
         })
     }
