@@ -9,15 +9,27 @@
 //! | [`tools`] | the tools that a conversation is offered |
 //! | [`stop`] | why a turn has stopped |
 //! | [`run`] | the loop's decisions, as a state machine |
+//! | `history` | a history that Bedrock accepts |
+//! | `guard` | what a model may not ask for again |
+//! | `budget` | whether a request still fits |
+//! | `ledger` | what became of each call |
+//! | `words` | what the model is told about limits and ends |
 //! | [`report`] | the honest end |
 //! | [`drive`] | does what the machine says |
+//! | [`memory`] | conversations that end with the process |
 
+mod budget;
 pub mod conversation;
 pub mod drive;
+mod guard;
+mod history;
+mod ledger;
 pub mod limits;
+pub mod memory;
 pub mod model;
 pub mod report;
 pub mod run;
 pub mod stop;
 pub mod tools;
 pub mod usage;
+mod words;
