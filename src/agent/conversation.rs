@@ -44,13 +44,17 @@ impl Message {
         })
     }
 
-    /// The texts of the message, a line each; blank ones are left out.
+    /// The texts of the message, a line each, those with citations included; blank ones are left out.
     pub fn text(&self) -> String {
-        let texts = self.content.iter().filter_map(|block| match block {
-            Block::Text(text) => Some(text.trim()).filter(|text| !text.is_empty()),
-            _ => None,
+        let texts = self.content.iter().flat_map(|block| match block {
+            Block::Text(text) => vec![text.as_str()],
+            Block::Other(other) => {
+                let cited = other["citationsContent"]["content"].as_array().into_iter().flatten();
+                cited.filter_map(|part| part["text"].as_str()).collect()
+            }
+            _ => vec![],
         });
-        texts.collect::<Vec<_>>().join("\n")
+        texts.map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -69,15 +73,57 @@ pub enum Block {
     Other(Value),
 }
 
+impl Block {
+    /// The block as it may be sent: none if it is blank, and a call even if parts of it are missing or null. Some
+    /// serialisers write a union with `null` for each member that it is not.
+    pub(super) fn tidy(self) -> Option<Self> {
+        match self {
+            Self::Text(text) if text.trim().is_empty() => None,
+            Self::Other(Value::Object(mut members)) => {
+                members.retain(|_, member| !member.is_null());
+                let text = |member: Option<&Value>| member.and_then(Value::as_str).map(str::to_owned);
+                match members.get("toolUse") {
+                    Some(asked) => Some(Self::ToolUse(ToolUse {
+                        tool_use_id: text(asked.get("toolUseId")).unwrap_or_default(),
+                        name: text(asked.get("name")).unwrap_or_default(),
+                        input: asked.get("input").cloned().unwrap_or_default(),
+                        kind: text(asked.get("type")),
+                    })),
+                    None if members.contains_key("text") => text(members.get("text")).map(Self::Text)?.tidy(),
+                    None => Some(Self::Other(Value::Object(members))).filter(|block| !block.is_hollow()),
+                }
+            }
+            Self::Other(_) => None,
+            other => Some(other),
+        }
+    }
+
+    /// Whether it is the model's reasoning, which is given back, but says nothing to the person.
+    pub(super) fn is_reasoning(&self) -> bool {
+        matches!(self, Self::Other(other) if other.get("reasoningContent").is_some())
+    }
+
+    /// Whether nothing of it is left that could be sent.
+    fn is_hollow(&self) -> bool {
+        match self {
+            Self::Other(Value::Object(members)) => members.is_empty() || members.contains_key("toolResult"),
+            _ => false,
+        }
+    }
+}
+
 /// A call that the model asks for.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolUse {
     /// The id that its result must carry. Models repeat ids: it is no idempotency key.
+    #[serde(default)]
     pub tool_use_id: String,
     /// The tool's name, as the model wrote it.
+    #[serde(default)]
     pub name: String,
     /// The arguments, as the model wrote them.
+    #[serde(default)]
     pub input: Value,
     /// `server_tool_use` where the provider runs it, and we must not.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]

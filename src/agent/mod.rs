@@ -9,19 +9,30 @@
 //! | [`tools`] | the tools that a conversation is offered |
 //! | [`stop`] | why a turn has stopped |
 //! | [`run`] | the loop's decisions, as a state machine |
+//! | `history` | a history that Bedrock accepts |
+//! | `guard` | what a model may not ask for again |
+//! | `budget` | whether a request still fits |
+//! | `ledger` | what became of each call |
+//! | `words` | what the model is told about limits and ends |
 //! | [`report`] | the honest end |
 //! | [`drive`] | does what the machine says |
-//! | [`bedrock`] | a model on Bedrock, through the SDK |
+//! | [`memory`] | conversations that end with the process |
 //! | [`store`] | conversations in DynamoDB |
+//! | [`bedrock`] | a model on Bedrock, through the SDK |
 //! | [`turn`] | one turn: load, drive, let go |
 //! | [`settings`] | the loop's environment variables |
 //! | [`function`] | the loop as a Lambda function |
 
 pub mod bedrock;
+mod budget;
 pub mod conversation;
 pub mod drive;
 pub mod function;
+mod guard;
+mod history;
+mod ledger;
 pub mod limits;
+pub mod memory;
 pub mod model;
 pub mod report;
 pub mod run;
@@ -31,3 +42,4 @@ pub mod store;
 pub mod tools;
 pub mod turn;
 pub mod usage;
+mod words;

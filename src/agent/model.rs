@@ -5,7 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{conversation::Message, usage::Usage};
+use super::{
+    conversation::{Message, Role},
+    usage::Usage,
+};
 
 /// One request to the model. `dev run-loop` prints it as it is: the body of a Converse request.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +43,20 @@ pub struct ModelReply {
     pub stop_reason: String,
     /// What it cost, if Bedrock said so.
     pub usage: Option<Usage>,
+}
+
+impl ModelReply {
+    /// Reads the body of a Converse response, as far as it can be read: what is missing is blank.
+    pub fn from_converse(body: &Value) -> Self {
+        let content = body["output"]["message"]["content"].as_array().cloned().unwrap_or_default();
+        // Every value is a block of some kind.
+        let content = content.into_iter().filter_map(|block| serde_json::from_value(block).ok()).collect();
+        Self {
+            message: Message { role: Role::Assistant, content },
+            stop_reason: body["stopReason"].as_str().unwrap_or_default().to_owned(),
+            usage: body.get("usage").and_then(|usage| serde_json::from_value(usage.clone()).ok()),
+        }
+    }
 }
 
 /// A call of the model that failed, after the SDK's own retries.

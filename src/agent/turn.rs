@@ -4,7 +4,7 @@ use super::{
     drive::{Conversations, Driver, Happening, Model, SaveError},
     limits::Limits,
     report::Report,
-    run::AgentRun,
+    run::{AgentRun, Approvals},
     store::ConversationTable,
     tools::Tools,
 };
@@ -150,8 +150,8 @@ impl Agent {
 
     /// A conversation goes on under the limits, the tools and the prompt of today.
     fn taken_up(&self, mut run: AgentRun) -> AgentRun {
+        run.equip(self.limits.clone(), self.tools(), self.system.clone(), Approvals::Pause);
         run.resumed();
-        run.equip(self.limits.clone(), self.tools(), self.system.clone(), super::run::Approvals::Pause);
         run
     }
 

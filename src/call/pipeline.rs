@@ -29,7 +29,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Pipeline {
     toolbox: Arc<Toolbox>,
-    policy: Arc<dyn Authorise>,
+    pub(super) policy: Arc<dyn Authorise>,
     pub(super) store: Store,
     telemetry: Arc<Telemetry>,
     retries: Retries,
@@ -127,7 +127,7 @@ impl Pipeline {
     }
 
     /// Finds the tool. A name that is nearly right is another name.
-    fn find(&self, call: &Call) -> Result<&Entry, Failure> {
+    pub(super) fn find(&self, call: &Call) -> Result<&Entry, Failure> {
         if let Some(objection) = &call.objection {
             return Err(objection.clone());
         }
@@ -160,7 +160,7 @@ fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
 }
 
 /// Checks the arguments against the schema that the model was told, all faults at once.
-fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
+pub(super) fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
     let arguments = entry.checker().normalise(values);
     // What could not be read comes first: of two faults with one path the first is told.
     faults.extend(entry.checker().check(&arguments));
@@ -173,7 +173,7 @@ fn invalid(tool: &Definition, faults: &[Fault]) -> Failure {
 }
 
 /// What the policy says of these arguments.
-fn plan(entry: &Entry, arguments: &Value) -> Result<Plan, Failure> {
+pub(super) fn plan(entry: &Entry, arguments: &Value) -> Result<Plan, Failure> {
     entry.tool().plan(arguments).map_err(|rule| {
         let fault = Fault {
             path: String::new(),
@@ -197,7 +197,7 @@ fn budget(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
 }
 
 /// What makes two calls the same action. A tool without effect has none.
-fn key(
+pub(super) fn key(
     tool: &Definition,
     call: &Call,
     plan: &Plan,

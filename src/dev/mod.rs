@@ -8,6 +8,7 @@
 //! | `cli` | the commands; the options of each stand with what it does |
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
+//! | `run_loop`, `script`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
@@ -41,11 +42,14 @@ mod faults;
 mod faulty;
 mod input;
 mod invoke;
+mod run_loop;
 mod schema;
+mod script;
 mod seed;
 mod serve;
 mod stage;
 pub mod template;
+mod transcript;
 
 pub use self::database::{Embedded, sdk_config};
 

@@ -78,7 +78,7 @@ fn holds_null(value: &Value) -> bool {
 
 /// Canonical JSON by RFC 8785: sorted keys, one form of each number, so that 1, 1.0 and 1e0 agree. Integers beyond 2^53,
 /// which RFC 8785 would round, keep their digits, in a text of a form that no other text has.
-fn canonical(value: &Value) -> Vec<u8> {
+pub(crate) fn canonical(value: &Value) -> Vec<u8> {
     let kept = keep_large_integers(value.clone());
     // Fails only on a number that is not finite, which a JSON value cannot hold, or on a writer that fails.
     serde_json_canonicalizer::to_vec(&kept).unwrap_or_else(|_| kept.to_string().into_bytes())

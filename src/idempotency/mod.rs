@@ -48,7 +48,7 @@ pub mod conditions {
     };
 }
 
-pub(crate) use self::key::hex;
+pub(crate) use self::key::{canonical, hex};
 pub use self::{
     acquire::Acquired,
     approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},
