@@ -92,9 +92,9 @@ impl Agent {
         Self { system, ..self }
     }
 
-    /// What runs its calls.
-    pub const fn pipeline(&self) -> &Pipeline {
-        &self.pipeline
+    /// The end of the process, as its turns see it.
+    pub const fn ending(&self) -> &Ending {
+        &self.ending
     }
 
     /// Ends what is on its way: nothing new is begun, attempts and waits end, and each turn ends with its report.

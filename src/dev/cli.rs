@@ -1,4 +1,4 @@
-//! The commands of `dev`. The options of each stand beside what it does: `invoke`, `run_loop`, `schema`, `serve`.
+//! The commands of `dev`. The options of each stand beside what it does: `invoke`, `run_loop`, `chat`, `schema`, `serve`.
 
 use std::process::ExitCode;
 
@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use super::{
     Trouble,
     approve::{self, Decide, Pending},
+    chat::{self, Chat},
     invoke::{self, Invoke},
     run_loop::{self, RunLoop},
     schema::{self, Schema},
@@ -37,6 +38,9 @@ pub enum Command {
     /// Run the agent loop with a scripted model and print how it went.
     #[command(after_help = run_loop::HELP)]
     RunLoop(RunLoop),
+    /// Talk to a real model on Bedrock, which uses the demo tools.
+    #[command(after_help = chat::HELP)]
+    Chat(Chat),
     /// Print the tool definitions that a caller of DOOR wants.
     #[command(after_help = schema::HELP)]
     Schema(Schema),
@@ -64,6 +68,7 @@ pub async fn run(command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::Invoke(options) => invoke::run(options).await,
         Command::RunLoop(options) => run_loop::run(options).await,
+        Command::Chat(options) => chat::run(options).await,
         Command::Schema(options) => schema::run(&options),
         Command::Pending(options) => approve::pending(&options).await,
         Command::Approve(options) => approve::decide(&options, Verdict::Approve).await,

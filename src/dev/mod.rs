@@ -9,6 +9,7 @@
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
 //! | `run_loop`, `script`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
+//! | `chat` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
@@ -34,6 +35,7 @@ use crate::{
 mod account;
 mod approve;
 mod backends;
+mod chat;
 mod cli;
 mod commits;
 pub mod database;

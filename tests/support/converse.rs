@@ -61,9 +61,12 @@ fn response(stop_reason: &str, content: Value) -> Value {
     })
 }
 
+type Answering = Box<dyn Fn(&Value) -> Reply + Send>;
+
 #[derive(Default)]
 struct Script {
     replies: VecDeque<Reply>,
+    answering: Option<Answering>,
     requests: Vec<Value>,
     paths: Vec<String>,
 }
@@ -84,6 +87,13 @@ impl Converse {
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { address, script }
+    }
+
+    /// Answers each request by what it says.
+    pub async fn answering(answer: impl Fn(&Value) -> Reply + Send + 'static) -> Self {
+        let endpoint = Self::start([]).await;
+        endpoint.script.lock().unwrap().answering = Some(Box::new(answer));
+        endpoint
     }
 
     pub fn endpoint(&self) -> String {
@@ -116,7 +126,11 @@ async fn answer(
         let mut script = script.lock().unwrap();
         script.requests.push(serde_json::from_slice(&body).unwrap());
         script.paths.push(format!("{model}/{operation}"));
-        if script.replies.len() > 1 { script.replies.pop_front().unwrap() } else { script.replies[0].clone() }
+        match &script.answering {
+            Some(answering) => answering(script.requests.last().unwrap()),
+            None if script.replies.len() > 1 => script.replies.pop_front().unwrap(),
+            None => script.replies[0].clone(),
+        }
     };
     match (operation.as_str(), reply) {
         (_, Reply::Silence) => std::future::pending().await,
