@@ -135,9 +135,9 @@ impl Agent {
             origin: Origin { door: DOOR, request_id: around.request_id, trace_id: around.trace_id },
             caller: around.caller.with_conversation(conversation),
         };
-        let driven = driver.drive(conversation, run, revision, watch).await;
+        let ended = driver.drive(conversation, run, revision, watch).await;
         lease.release(conversation).await;
-        Ok(driven?.report)
+        Ok(ended?.report)
     }
 
     fn begun(&self) -> AgentRun {

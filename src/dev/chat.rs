@@ -261,7 +261,9 @@ fn told() -> impl FnMut(Happening<'_>) + Send {
         match happening {
             Happening::ModelFailed(failure) => tell(Tone::Bad, &failure.sentence),
             Happening::Began(calls) => {
-                calls.iter().for_each(|call| tell(Tone::Quiet, &format!("calls {}", line(call))))
+                for call in calls {
+                    tell(Tone::Quiet, &format!("calls {}", line(call)));
+                }
             }
             Happening::Ended(call, outcome) => ended(call, outcome),
             _ => {}

@@ -71,7 +71,7 @@ pub(super) fn failed(kind: Kind, sentence: &str) -> ModelFailure {
 /// Whether the request could not be signed: that ends like a connection that does not come about.
 fn has_no_credentials(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
-    causes.any(|error| error.is::<CredentialsError>())
+    causes.any(<dyn Error>::is::<CredentialsError>)
 }
 
 /// By the code first: the codes are the API's promise, the status is what is left where there is none.

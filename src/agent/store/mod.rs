@@ -55,7 +55,7 @@ use crate::{
     call::Deadline,
     clock::{Clock, Timestamp},
     idempotency::TAKE_OVER_MARGIN,
-    tool::{Effect, Toolbox},
+    tool::{Effect, Entry, Toolbox},
 };
 
 type Item = HashMap<String, AttributeValue>;
@@ -80,7 +80,7 @@ impl ConversationTable {
 
     /// Why conversations must not be kept for so long: a sentence.
     pub fn fault(keep: Duration, toolbox: &Toolbox) -> Option<String> {
-        let tools = toolbox.iter().map(|entry| entry.definition()).filter(|tool| tool.effect != Effect::ReadOnly);
+        let tools = toolbox.iter().map(Entry::definition).filter(|tool| tool.effect != Effect::ReadOnly);
         let first = tools.min_by_key(|tool| tool.window)?;
         (keep > first.window).then(|| {
             format!(
@@ -137,9 +137,9 @@ impl Conversations for Lease {
         after: Option<Revision>,
     ) -> BoxFuture<'a, Result<Revision, SaveError>> {
         Box::pin(async move {
-            let held = self.held();
-            let split = split(run, if after.is_some() { &held.kept } else { &[] })?;
-            let expires_at = held.expires_at.filter(|_| after.is_some()).unwrap_or(self.now().plus(self.table.keep));
+            let before = self.held();
+            let split = split(run, if after.is_some() { &before.kept } else { &[] })?;
+            let expires_at = before.expires_at.filter(|_| after.is_some()).unwrap_or(self.now().plus(self.table.keep));
             let revision = Revision(after.map_or(1, |Revision(number)| number + 1));
             let head = Head {
                 state: split.state.clone(),
@@ -308,9 +308,8 @@ impl Lease {
         error: SdkError<TransactWriteItemsError, HttpResponse>,
         wanted: &Head,
     ) -> Result<Written, SaveError> {
-        let cancelled = match error.as_service_error() {
-            Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled,
-            _ => return Err(SaveError::Unavailable(error.into())),
+        let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
+            return Err(SaveError::Unavailable(error.into()));
         };
         let reasons = cancelled.cancellation_reasons();
         let is = |code: &str| reasons.iter().find(|reason| reason.code() == Some(code));
