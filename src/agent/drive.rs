@@ -180,7 +180,11 @@ impl Driver<'_> {
     async fn ask_model(&self, request: &ModelRequest, watch: &mut (dyn FnMut(Happening<'_>) + Send)) -> Asked {
         watch(Happening::Asked(request));
         let limit = self.deadline.time_left();
-        let mut heard = |text: &str| watch(Happening::Heard(text));
+        let mut heard = |text: &str| {
+            if !text.is_empty() {
+                watch(Happening::Heard(text));
+            }
+        };
         // A model that keeps to its limit ends first; one that does not must not cost the hand-off its time.
         let asked = timeout(limit, self.model.converse(request, limit, &mut heard));
         tokio::select! {

@@ -158,7 +158,7 @@ pub(super) fn interrupted(tools: &Tools, tool: &str) -> String {
 }
 
 /// A result with content that Bedrock takes.
-fn legal_result(result: ToolResult) -> ToolResult {
+pub(super) fn legal_result(result: ToolResult) -> ToolResult {
     let block = |block: Value| match block.get("json") {
         Some(json) => Some(result_content(json)),
         None => Some(block).filter(|block| {

@@ -60,6 +60,11 @@ impl Entry {
         Self { call, fate }
     }
 
+    /// Whether it has no end yet: it may run, or a person may let it.
+    pub const fn is_open(&self) -> bool {
+        matches!(self.fate, Fate::Open | Fate::Waiting(_))
+    }
+
     /// The entry as a report has it.
     pub fn item(&self) -> Item {
         let (outcome, message, key) = match &self.fate {

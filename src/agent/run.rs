@@ -304,18 +304,17 @@ impl AgentRun {
             Phase::Approval => {
                 let mut waits = false;
                 let (tools, open) = (&self.tools, self.turn.open);
-                for entry in self.turn.ledger.iter_mut().skip(open).filter(|entry| entry.fate == Fate::Open) {
+                for entry in self.turn.ledger.iter_mut().skip(open).filter(|entry| entry.is_open()) {
                     if !tools.get(&entry.call.tool).is_some_and(|facts| facts.may_need_approval) {
                         continue;
                     }
                     // What could not be found out waits too: nothing beside it runs on a guess.
-                    let key = match standings.remove(&entry.call.ordinal).unwrap_or(Standing::Unavailable) {
-                        Standing::Waits(key) => Some(key),
-                        Standing::Unavailable => None,
-                        _ => continue,
+                    entry.fate = match standings.remove(&entry.call.ordinal).unwrap_or(Standing::Unavailable) {
+                        Standing::Waits(key) => Fate::Waiting(Some(key)),
+                        Standing::Unavailable => Fate::Waiting(None),
+                        _ => Fate::Open,
                     };
-                    entry.fate = Fate::Waiting(key);
-                    waits = true;
+                    waits |= entry.fate != Fate::Open;
                 }
                 self.turn.phase = if waits { Phase::Paused } else { Phase::Tools };
             }
@@ -351,9 +350,6 @@ impl AgentRun {
         };
         if turn.phase == Phase::Paused {
             turn.phase = Phase::Approval;
-            for entry in turn.ledger.iter_mut().filter(|entry| matches!(entry.fate, Fate::Waiting(_))) {
-                entry.fate = Fate::Open;
-            }
         }
     }
 
@@ -424,7 +420,7 @@ impl AgentRun {
 
     /// The calls that have no result and are not refused.
     fn open(&self, which: impl Fn(&ToolCall) -> bool) -> Vec<ToolCall> {
-        let open = self.turn.ledger.iter().skip(self.turn.open).filter(|entry| entry.fate == Fate::Open);
+        let open = self.turn.ledger.iter().skip(self.turn.open).filter(|entry| entry.is_open());
         open.map(|entry| entry.call.clone()).filter(which).collect()
     }
 
@@ -560,7 +556,8 @@ impl AgentRun {
                 let text = outcome.failure().map(Failure::message).unwrap_or_default();
                 ended.push((tool.clone(), fingerprint(tool, input), outcome.clone()));
                 // What the door writes has this shape.
-                serde_json::from_value(door::result_of(id, outcome)).unwrap_or_else(|_| history::error(id, &text))
+                let result = serde_json::from_value(door::result_of(id, outcome));
+                history::legal_result(result.unwrap_or_else(|_| history::error(id, &text)))
             };
             history::say(&mut self.messages, Block::ToolResult(result));
         }
