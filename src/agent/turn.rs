@@ -5,7 +5,7 @@ use super::{
     limits::Limits,
     report::Report,
     run::{AgentRun, Approvals},
-    store::ConversationTable,
+    store::{ConversationTable, Lease},
     tools::Tools,
 };
 use crate::{
@@ -116,6 +116,19 @@ impl Agent {
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Report, TurnError> {
         let lease = self.table.lease(around.deadline).for_request(&around.request_id);
+        let turn = self.drive(conversation, wish, around, &lease, watch).await;
+        lease.release(conversation).await;
+        turn
+    }
+
+    async fn drive(
+        &self,
+        conversation: &str,
+        wish: Wish,
+        around: Around,
+        lease: &Lease,
+        watch: &mut (dyn FnMut(Happening<'_>) + Send),
+    ) -> Result<Report, TurnError> {
         let (mut run, revision) = match (lease.load(conversation).await?, &wish) {
             (Some((run, revision)), _) => (self.taken_up(run), Some(revision)),
             (None, Wish::Say(_)) => (self.begun(), None),
@@ -129,15 +142,13 @@ impl Agent {
         let driver = Driver {
             model: &*self.model,
             pipeline: &self.pipeline,
-            conversations: &lease,
+            conversations: lease,
             ending: &self.ending,
             deadline: around.deadline,
             origin: Origin { door: DOOR, request_id: around.request_id, trace_id: around.trace_id },
             caller: around.caller.with_conversation(conversation),
         };
-        let ended = driver.drive(conversation, run, revision, watch).await;
-        lease.release(conversation).await;
-        Ok(ended?.report)
+        Ok(driver.drive(conversation, run, revision, watch).await?.report)
     }
 
     fn begun(&self) -> AgentRun {
