@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{report::Item, run::ToolCall};
+use super::{limits::Limits, report::Item, run::ToolCall, words::Why};
 use crate::outcome::{Changed, Outcome};
 
 /// One call that the model asked for.
@@ -21,8 +21,8 @@ pub(super) enum Fate {
     Open,
     /// It waits for a person, on the record with this key; no key if the record could not be read.
     Waiting(Option<String>),
-    /// It was not run, and why.
-    NotRun(String),
+    /// It was not run: why, and what the model was told.
+    NotRun { reason: String, told: String },
     /// It succeeded, now or before.
     Done { replayed: bool },
     /// It has no result: kind of failure, what the model was told, and what was changed.
@@ -39,6 +39,10 @@ pub(super) enum Known {
 }
 
 impl Fate {
+    pub fn not_run(why: Why, limits: &Limits) -> Self {
+        Self::NotRun { reason: why.reason(limits), told: why.sentence(limits) }
+    }
+
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Success { replayed, .. } => Self::Done { replayed: *replayed },
@@ -70,7 +74,7 @@ impl Entry {
         let (outcome, message, key) = match &self.fate {
             Fate::Open => ("open", None, None),
             Fate::Waiting(key) => ("awaiting_approval", None, key.clone()),
-            Fate::NotRun(why) => ("not_run", Some(why.clone()), None),
+            Fate::NotRun { reason, .. } => ("not_run", Some(format!("not run, because {reason}")), None),
             Fate::Done { replayed: false } => ("success", None, None),
             Fate::Done { replayed: true } => ("replayed", None, None),
             Fate::Failed { kind, message, .. } => (kind.as_str(), Some(message.clone()), None),

@@ -55,7 +55,7 @@ pub struct Item {
     pub arguments: Value,
     /// `success`, `replayed`, the kind of failure, `not_run`, `awaiting_approval`; `open` if it had not begun at the end.
     pub outcome: String,
-    /// What the model was told of a call without result.
+    /// Why there is no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The key by which a person decides on it (`dev approve KEY`), where it waits.
@@ -89,7 +89,7 @@ impl Report {
     pub(super) fn add(&mut self, entry: &Entry, perhaps: bool) {
         let list = match &entry.fate {
             Fate::Open if perhaps => &mut self.unknown,
-            Fate::Open | Fate::NotRun(_) => &mut self.not_attempted,
+            Fate::Open | Fate::NotRun { .. } => &mut self.not_attempted,
             Fate::Waiting(_) => &mut self.waiting,
             Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. } => &mut self.done,
             Fate::Failed { changed: Known::Unknown, .. } => &mut self.unknown,

@@ -471,7 +471,7 @@ impl AgentRun {
             if let Some(Why::Limit(stop)) = why {
                 self.turn.beyond = Some(stop);
             }
-            let fate = why.map_or(Fate::Open, |why| Fate::NotRun(why.sentence(&self.limits)));
+            let fate = why.map_or(Fate::Open, |why| Fate::not_run(why, &self.limits));
             if fate == Fate::Open {
                 beside.push(print);
             }
@@ -500,7 +500,7 @@ impl AgentRun {
 
     /// The calls of this turn that have run, or will.
     fn tool_calls(&self) -> u32 {
-        let run = |entry: &&Entry| !matches!(entry.fate, Fate::NotRun(_));
+        let run = |entry: &&Entry| !matches!(entry.fate, Fate::NotRun { .. });
         u32::try_from(self.turn.ledger.iter().skip(self.turn.carried).filter(run).count()).unwrap_or(u32::MAX)
     }
 
@@ -524,7 +524,7 @@ impl AgentRun {
     /// Answers these calls with the reason why they were not run.
     fn refuse(&mut self, wanted: Vec<Wanted>, why: Why) {
         for call in self.register(wanted) {
-            self.turn.ledger.push(Entry::new(call, Fate::NotRun(why.sentence(&self.limits))));
+            self.turn.ledger.push(Entry::new(call, Fate::not_run(why, &self.limits)));
         }
         self.settle(BTreeMap::new());
     }
@@ -538,7 +538,7 @@ impl AgentRun {
                 Fate::Open => why,
                 _ => continue,
             };
-            entry.fate = Fate::NotRun(why.sentence(limits));
+            entry.fate = Fate::not_run(why, limits);
         }
         self.settle(BTreeMap::new());
     }
@@ -548,8 +548,8 @@ impl AgentRun {
         let mut ended = Vec::new();
         for entry in self.turn.ledger.iter_mut().skip(self.turn.open) {
             let ToolCall { ordinal, id, tool, input } = &entry.call;
-            let result = if let Fate::NotRun(why) = &entry.fate {
-                history::error(id, why)
+            let result = if let Fate::NotRun { told, .. } = &entry.fate {
+                history::error(id, told)
             } else {
                 let outcome = outcomes.remove(ordinal).unwrap_or_else(|| interrupted(&self.tools, tool));
                 entry.fate = Fate::of(&outcome);
@@ -569,7 +569,7 @@ impl AgentRun {
     fn go_on(&mut self) {
         let turn = &mut self.turn;
         let batch = &turn.ledger[turn.open.min(turn.ledger.len())..];
-        let nothing_ran = batch.iter().all(|entry| matches!(entry.fate, Fate::NotRun(_)));
+        let nothing_ran = batch.iter().all(|entry| matches!(entry.fate, Fate::NotRun { .. }));
         let in_circles = nothing_ran && !turn.refused.is_empty();
         for tool in std::mem::take(&mut turn.refused) {
             turn.guard.withdraw(&self.tools, &tool);

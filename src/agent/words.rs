@@ -25,60 +25,56 @@ pub(super) enum Why {
 }
 
 impl Why {
-    /// The result that the model reads.
+    /// Why, for the person: `the limit of tool calls (max_tool_calls = 25) is reached`.
+    pub fn reason(self, limits: &Limits) -> String {
+        match self {
+            Self::Refused(Refused::Identical(times)) => {
+                let times = if times == 1 { String::from("once") } else { format!("{times} times") };
+                let most = limits.max_identical_failures;
+                format!("the very same call has failed already, {times} (max_identical_failures = {most})")
+            }
+            Self::Refused(Refused::Withdrawn) => format!(
+                "the tool is withdrawn, because it has failed already (max_consecutive_failures = {}, \
+                 max_identical_failures = {})",
+                limits.max_consecutive_failures, limits.max_identical_failures
+            ),
+            Self::Limit(stop) => format!("{} is reached", limit(stop, limits)),
+            Self::Broken(Stop::CutOff) => {
+                String::from("the message with it was cut off before its end (too many tokens)")
+            }
+            Self::Broken(_) => String::from("the message with it is malformed"),
+            Self::Over(stop) => format!("the turn has ended ({stop})"),
+            Self::Closing => String::from("no tool is run any more in this turn"),
+            Self::NotApproved => String::from("a person had to approve it and has not"),
+            Self::BesideNotApproved => String::from("it stood beside a call that a person had to approve and has not"),
+            Self::NotBegun => String::from("the turn was interrupted before"),
+        }
+    }
+
+    /// The result that the model reads: why, and what to do next.
     pub fn sentence(self, limits: &Limits) -> String {
-        let (why, next) = match self {
-            Self::Refused(Refused::Identical(times)) => (
-                format!(
-                    "the very same call has failed already, {} (max_identical_failures = {})",
-                    times_in_words(times),
-                    limits.max_identical_failures
-                ),
-                "Change the arguments, or tell the user what cannot be done.",
-            ),
-            Self::Refused(Refused::Withdrawn) => (
-                format!(
-                    "this tool is withdrawn, because it has failed already (max_consecutive_failures = {}, \
-                     max_identical_failures = {})",
-                    limits.max_consecutive_failures, limits.max_identical_failures
-                ),
-                "Do without it, or tell the user what cannot be done.",
-            ),
-            Self::Limit(stop) => (format!("{} is reached", limit(stop, limits)), "Tell the user what is left to do."),
-            Self::Broken(Stop::CutOff) => (
-                String::from("the message with it was cut off before its end (too many tokens)"),
-                "Send less at once: a shorter text, fewer calls, smaller arguments.",
-            ),
-            Self::Broken(_) => (
-                String::from("the message with it is malformed"),
-                "Make the call again, in full, as the tool's schema says.",
-            ),
-            Self::Over(stop) => {
-                (format!("the turn has ended ({stop})"), "Do not make it again unless the user asks for it.")
-            }
-            Self::Closing => (String::from("no tool is run any more in this turn"), "Answer the user in text."),
-            Self::NotApproved => {
-                (String::from("a person had to approve it and has not"), "The user has written something else instead.")
-            }
-            Self::BesideNotApproved => (
-                String::from("it stood beside a call that a person had to approve and has not"),
-                "The user has written something else instead.",
-            ),
-            Self::NotBegun => {
-                (String::from("the turn was interrupted before"), "Make it again only if it is still wanted.")
-            }
+        let next = match self {
+            Self::Refused(Refused::Identical(_)) => "Change the arguments, or tell the user what cannot be done.",
+            Self::Refused(Refused::Withdrawn) => "Do without it, or tell the user what cannot be done.",
+            Self::Limit(_) => "Tell the user what is left to do.",
+            Self::Broken(Stop::CutOff) => "Send less at once: a shorter text, fewer calls, smaller arguments.",
+            Self::Broken(_) => "Make the call again, in full, as the tool's schema says.",
+            Self::Over(_) => "Do not make it again unless the user asks for it.",
+            Self::Closing => "Answer the user in text.",
+            Self::NotApproved | Self::BesideNotApproved => "The user has written something else instead.",
+            Self::NotBegun => "Make it again only if it is still wanted.",
         };
-        format!("This call was not run: {why}. {next} Nothing was changed by it.")
+        format!("This call was not run: {}. {next} Nothing was changed by it.", self.reason(limits))
     }
 }
 
 /// The limit that such a stop is about, with its value.
 pub(super) fn limit(stop: Stop, limits: &Limits) -> String {
     match stop {
-        Stop::MaxSteps => format!("the limit of {} steps (max_steps)", limits.max_steps),
-        Stop::MaxToolCalls => format!("the limit of {} tool calls (max_tool_calls)", limits.max_tool_calls),
-        Stop::MaxTokens => format!("the limit of {} tokens (max_tokens)", limits.max_tokens),
-        Stop::MaxCost => format!("the limit of cost, {} (max_cost)", limits.max_cost.unwrap_or_default()),
+        Stop::MaxSteps => format!("the limit of steps (max_steps = {})", limits.max_steps),
+        Stop::MaxToolCalls => format!("the limit of tool calls (max_tool_calls = {})", limits.max_tool_calls),
+        Stop::MaxTokens => format!("the limit of tokens (max_tokens = {})", limits.max_tokens),
+        Stop::MaxCost => format!("the limit of cost (max_cost = {})", limits.max_cost.unwrap_or_default()),
         other => format!("the limit {other}"),
     }
 }
@@ -141,8 +137,4 @@ pub(super) fn stopped(stop: Stop, limits: &Limits) -> String {
         Stop::UnknownStopReason => String::from("the model stopped for a reason that is not known here"),
     };
     format!("This was stopped before its end: {why}.")
-}
-
-fn times_in_words(times: u32) -> String {
-    if times == 1 { String::from("once") } else { format!("{times} times") }
 }

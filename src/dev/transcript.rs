@@ -23,7 +23,7 @@ impl Transcript {
             Happening::Asked(request) => {
                 self.requests.push(json!(request));
                 let (number, messages) = (self.requests.len(), request.messages.len());
-                tell(Tone::Quiet, &format!("request {number} to the model, {messages} messages"));
+                tell(Tone::Quiet, &format!("request {number} to the model (messages: {messages})"));
             }
             Happening::ModelFailed(failure) => {
                 tell(Tone::Bad, &format!("the model's call failed: {}", failure.sentence))

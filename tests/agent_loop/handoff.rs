@@ -44,7 +44,7 @@ fn each_call_stands_where_it_belongs() {
 fn the_text_says_it_all_and_the_models_words_are_marked_as_unchecked() {
     let (_, report) = mixed();
     for words in [
-        "limit of 3 tool calls",
+        "max_tool_calls = 3",
         "Done:",
         "There is no y.",
         "The mail may have been sent.",

@@ -158,7 +158,7 @@ fn a_limit_inside_a_batch_leaves_no_call_unanswered() {
     let results = machine.results();
     assert_eq!(results.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
     assert_eq!(
-        results.iter().filter(|(_, text)| text.contains("not run") && text.contains("limit of 1 tool calls")).count(),
+        results.iter().filter(|(_, text)| text.contains("not run") && text.contains("max_tool_calls = 1")).count(),
         2
     );
     assert_eq!((report.stop, report.done.len(), report.not_attempted.len()), (Stop::MaxToolCalls, 1, 2));
@@ -192,9 +192,9 @@ fn the_closing_request_keeps_the_tools_and_what_it_asks_for_is_not_run() {
     assert_eq!((report.stop, machine.ran.len(), machine.requests.len()), (Stop::MaxSteps, 1, 2));
     assert_eq!(machine.offered()[1], ["look", "mail", "pay"]);
     let told = json!(machine.requests[1].messages.last()).to_string();
-    assert!(told.contains("No tool will be run any more") && told.contains("limit of 1 steps (max_steps)"), "{told}");
+    assert!(told.contains("No tool will be run any more") && told.contains("max_steps = 1"), "{told}");
     assert_eq!(report.not_attempted.len(), 1);
-    assert!(report.answer.contains("limit of 1 steps (max_steps)"), "{}", report.answer);
+    assert!(report.answer.contains("max_steps = 1"), "{}", report.answer);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn calls_of_a_reply_that_used_up_the_tokens_are_not_run() {
     let report = machine.go();
     assert_eq!((report.stop, machine.requests.len(), machine.ran.len()), (Stop::MaxTokens, 1, 0));
     assert_eq!(report.not_attempted.len(), 1);
-    assert!(report.answer.contains("500 tokens (max_tokens)"), "{}", report.answer);
+    assert!(report.answer.contains("max_tokens = 500"), "{}", report.answer);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn the_cost_is_a_limit_too() {
     let mut machine = Machine::new(limits, (0..20).map(costing(350, 50, 0)));
     let report = machine.go();
     assert_eq!((report.stop, machine.requests.len()), (Stop::MaxCost, 2), "each costs 0.0018");
-    assert!(report.answer.contains("0.004 (max_cost)"), "{}", report.answer);
+    assert!(report.answer.contains("max_cost = 0.004"), "{}", report.answer);
 }
 
 #[test]
@@ -287,4 +287,25 @@ fn text_beside_refused_calls_is_never_the_answer() {
     let report = machine.go();
     assert!(!report.answer.contains("right away") && !report.text().contains("right away"), "{}", report.text());
     assert_eq!((report.failed.len(), report.not_attempted.len()), (2, 2));
+}
+
+#[test]
+fn a_limit_is_honoured_and_told_at_one() {
+    let failing = |n: usize| calls([(format!("o{n}").as_str(), "look", json!({"what": "fail", "n": n}))]);
+    let same = |n: usize| look(&format!("s{n}"), "fail");
+    let cases = [
+        (Limits { max_steps: 1, ..wide() }, "max_steps = 1", 2, 1),
+        (Limits { max_tool_calls: 1, ..wide() }, "max_tool_calls = 1", 3, 1),
+        (Limits { max_consecutive_failures: 1, ..wide() }, "max_consecutive_failures = 1", 3, 1),
+        (Limits { max_identical_failures: 1, ..wide() }, "max_identical_failures = 1", 3, 1),
+        (Limits { max_tokens: 1, ..wide() }, "max_tokens = 1", 0, 0),
+    ];
+    for (limits, words, requests, ran) in cases {
+        let identical = limits.max_identical_failures == 1;
+        let replies = (0..20).map(|n| if identical { same(n) } else { failing(n) });
+        let mut machine = Machine::new(limits, replies);
+        let report = machine.go();
+        assert_eq!((machine.requests.len(), machine.ran.len()), (requests, ran), "{words}");
+        assert!(report.answer.contains(words), "{words}: {}", report.answer);
+    }
 }
