@@ -8,7 +8,10 @@ use std::{collections::BTreeSet, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use support::{Answer, Backends, Break, Converse, Database, Event, Function, Network, Reply, RuntimeApi, calls, says};
+use support::{
+    Answer, Backends, Break, Converse, CountingProxy, Database, Event, Function, Network, Reply, RuntimeApi, calls,
+    says,
+};
 
 const AGENT: &str = env!("CARGO_BIN_EXE_agent");
 
@@ -16,6 +19,7 @@ const AGENT: &str = env!("CARGO_BIN_EXE_agent");
 struct Shop {
     network: Network,
     model: Converse,
+    counter: CountingProxy,
     database: Database,
     backends: Backends,
     settings: Vec<(&'static str, String)>,
@@ -28,7 +32,8 @@ impl Shop {
 
     async fn with(model: Converse) -> Self {
         let (database, backends, network) = (Database::start().await, Backends::start().await, Network::new());
-        let dynamodb = network.proxy(&database.endpoint()).await.endpoint();
+        let counter = CountingProxy::start(&database.endpoint()).await;
+        let dynamodb = network.proxy(&counter.endpoint()).await.endpoint();
         let systems = network.proxy(backends.endpoint()).await.endpoint();
         let asked = network.proxy(&model.endpoint()).await.endpoint();
         let settings = vec![
@@ -44,7 +49,7 @@ impl Shop {
             ("AWS_ENDPOINT_URL_SESV2", systems),
             ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", asked),
         ];
-        Self { network, model, database, backends, settings }
+        Self { network, model, counter, database, backends, settings }
     }
 
     /// Starts the program, or another one, on the same tables.
@@ -157,6 +162,24 @@ async fn a_turn_runs_its_tools_and_the_next_environment_goes_on_with_the_convers
         (&json!("success"), &json!("success"))
     );
     assert_eq!(requests[3]["messages"].as_array().unwrap().len(), 7);
+}
+
+#[tokio::test]
+async fn a_turn_costs_a_fixed_number_of_requests_and_each_step_two_more() {
+    let look = |id| calls([get_order(id)]);
+    let shop = Shop::open([says("Hello."), look("a"), says("It is open."), look("b"), look("c"), says("Still.")]).await;
+    let mut function = shop.launch(AGENT).await;
+    let mut counts = Vec::new();
+    for text in ["Hello", "How is it?", "And now?"] {
+        report(&function.invoke(message(text)).await);
+        let count = shop.counter.take();
+        // Each look-up is a GetItem of the tool's.
+        counts.push(
+            ["UpdateItem", "Query", "TransactWriteItems"].map(|operation| count.get(operation).copied().unwrap_or(0)),
+        );
+    }
+    // The first finds no conversation to read; each takes the lease, and lets it go.
+    assert_eq!(counts, [[2, 0, 2], [2, 1, 4], [2, 1, 6]]);
 }
 
 #[tokio::test]

@@ -109,6 +109,30 @@ async fn a_request_goes_out_as_it_is_and_the_reply_comes_back_as_it_is() {
 }
 
 #[tokio::test]
+async fn what_the_provider_has_run_comes_with_its_result() {
+    let asked = json!({"toolUseId": "s", "name": "search", "input": {}, "type": "server_tool_use"});
+    let found = json!({"toolUseId": "s", "status": "success", "content": [{"text": "Rain."}, {"json": {"mm": 3}}]});
+    let content = json!([{"toolUse": asked}, {"toolResult": found}, {"text": "It rains."}]);
+    let answer = json!({"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"});
+    let deltas = [json!([{"text": "Rain."}]), json!([{"json": {"mm": 3}}])];
+    let delta = |index: usize, delta: Value| ("contentBlockDelta", json!({"contentBlockIndex": index, "delta": delta}));
+    let start = |index: usize, start: Value| ("contentBlockStart", json!({"contentBlockIndex": index, "start": start}));
+    let mut events = vec![
+        start(0, json!({"toolUse": {"toolUseId": "s", "name": "search", "type": "server_tool_use"}})),
+        start(1, json!({"toolResult": {"toolUseId": "s", "status": "success"}})),
+        delta(2, json!({"text": "It rains."})),
+    ];
+    events.extend(deltas.map(|part| delta(1, json!({"toolResult": part}))));
+    events.push(("messageStop", json!({"stopReason": "end_turn"})));
+    let whole = Converse::start([Reply::Whole(answer)]).await;
+    let pieces = Converse::start([Reply::Events(events)]).await;
+    for model in [model(&whole), model(&pieces).streaming()] {
+        let reply = self::asked(&model, &hello()).await.expect("a reply");
+        assert_eq!(serde_json::to_value(&reply.message.content).unwrap(), content);
+    }
+}
+
+#[tokio::test]
 async fn a_block_that_cannot_be_carried_is_dropped_and_costs_nothing_else() {
     let endpoint = Converse::start([says("Hello.")]).await;
     let content = vec![Block::Other(json!({"hologram": {}})), Block::Text(String::from("Hi"))];

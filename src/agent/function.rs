@@ -17,6 +17,7 @@ use std::{io::stdout, time::Duration};
 
 use super::{
     bedrock::Bedrock,
+    report::Report,
     settings::LoopSettings,
     store::ConversationTable,
     turn::{Agent, Around, TurnError, Wish},
@@ -94,7 +95,7 @@ impl Serve for AgentFunction {
         };
         let turn = self.agent.turn(&among(&tenant, &conversation), wish, around, &mut |_| {}).await;
         Ok(match turn {
-            Ok(report) => json!({"ok": true, "conversation": conversation, "report": report.to_json()}),
+            Ok(report) => driven(&conversation, &report),
             Err(error) => refused(&conversation, &error),
         })
     }
@@ -107,6 +108,12 @@ impl Serve for AgentFunction {
 /// The id in the table: a tenant's conversations are its own.
 fn among(tenant: &str, conversation: &str) -> String {
     if tenant.is_empty() { conversation.to_owned() } else { format!("{tenant}/{conversation}") }
+}
+
+fn driven(conversation: &str, report: &Report) -> Value {
+    let Report { stop, steps, tool_calls, usage, .. } = report;
+    tracing::info!(conversation, %stop, steps, tool_calls, tokens = usage.total(), "a turn has ended");
+    json!({"ok": true, "conversation": conversation, "report": report.to_json()})
 }
 
 fn refused(conversation: &str, error: &TurnError) -> Value {

@@ -2,7 +2,7 @@
 //!
 //! | block | in a request | in a reply |
 //! | --- | --- | --- |
-//! | `text`, `toolUse`, `toolResult` | as it is | as it is; a `toolResult` is a provider's own, and dropped |
+//! | `text`, `toolUse`, `toolResult` | as it is | as it is (a `toolResult` there is that of a tool which the provider runs) |
 //! | `reasoningContent` | exactly as it came | kept whole: Bedrock checks the signature |
 //! | `cachePoint` | as it is | |
 //! | `citationsContent` | | its text; the citations are dropped |
@@ -173,10 +173,23 @@ fn from_sdk(block: &ContentBlock) -> Option<Block> {
             });
             Some(Block::Text(texts.collect()))
         }
-        ContentBlock::ToolResult(_) => dropped("toolResult"),
+        ContentBlock::ToolResult(result) => {
+            let content = result.content().iter().filter_map(|part| match part {
+                ToolResultContentBlock::Json(json) => Some(json!({ "json": from_document(json) })),
+                ToolResultContentBlock::Text(text) => Some(json!({ "text": text })),
+                _ => dropped("part"),
+            });
+            Some(result_of(result.tool_use_id().to_owned(), result.status(), content.collect()))
+        }
         ContentBlock::Image(_) => dropped("image"),
         _ => dropped("other"),
     }
+}
+
+/// The result of a tool that the provider has run. Without a status it is a success.
+pub(super) fn result_of(tool_use_id: String, status: Option<&ToolResultStatus>, content: Vec<Value>) -> Block {
+    let status = if status == Some(&ToolResultStatus::Error) { Status::Error } else { Status::Success };
+    Block::ToolResult(ToolResult { tool_use_id, status, content })
 }
 
 /// Reasoning as Converse writes it in JSON.

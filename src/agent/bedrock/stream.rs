@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use aws_sdk_bedrockruntime::types::{
     ContentBlockDelta, ContentBlockStart, ConverseStreamOutput, ReasoningContentBlockDelta as Reasoning,
+    ToolResultBlockDelta, ToolResultStatus,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::blocks;
+use super::{blocks, document::from_document};
 use crate::{
     agent::{
         conversation::{Block, Message, Role, ToolUse},
@@ -34,6 +35,7 @@ enum Part {
     ToolUse { id: String, name: String, kind: Option<String>, input: String },
     Reasoning { text: String, signature: Option<String> },
     Redacted(Vec<u8>),
+    Result { id: String, status: Option<ToolResultStatus>, content: Vec<Value> },
     Dropped,
 }
 
@@ -72,6 +74,9 @@ impl Joined {
                 kind: start.r#type.map(|kind| kind.as_str().to_owned()),
                 input: String::new(),
             },
+            Some(ContentBlockStart::ToolResult(start)) => {
+                Part::Result { id: start.tool_use_id, status: start.status, content: Vec::new() }
+            }
             Some(_) => blocks::dropped("start").unwrap_or(Part::Dropped),
             None => return,
         };
@@ -94,6 +99,13 @@ impl Joined {
             }
             (Part::Redacted(all), ContentBlockDelta::ReasoningContent(Reasoning::RedactedContent(more))) => {
                 all.extend_from_slice(more.as_ref());
+            }
+            (Part::Result { content, .. }, ContentBlockDelta::ToolResult(more)) => {
+                content.extend(more.into_iter().filter_map(|part| match part {
+                    ToolResultBlockDelta::Json(json) => Some(json!({ "json": from_document(&json) })),
+                    ToolResultBlockDelta::Text(text) => Some(json!({ "text": text })),
+                    _ => blocks::dropped("part"),
+                }));
             }
             _ => {} // of a block that is dropped, or a piece of another kind such as a citation
         }
@@ -122,6 +134,9 @@ impl Joined {
                         Value::Object(Map::new())
                     });
                     content.push(Block::ToolUse(ToolUse { tool_use_id: id, name, input, kind }));
+                }
+                Part::Result { id, status, content: parts } => {
+                    content.push(blocks::result_of(id, status.as_ref(), parts));
                 }
                 Part::Dropped => {}
             }

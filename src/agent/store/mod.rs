@@ -24,6 +24,12 @@
 //! | load | `UpdateItem` of the head, `Query` of the messages | not leased, not expired |
 //! | save | `TransactWriteItems`: head and new messages | no head, or an expired one; later: our owner and revision |
 //! | release | `UpdateItem` of the head | our owner |
+//!
+//! | file | its one idea |
+//! | --- | --- |
+//! | `kept` | a run in parts, and together again; pure |
+//! | `item` | the items, as DynamoDB has them |
+//! | `requests` | the requests, and what their answers mean |
 
 mod item;
 mod kept;
