@@ -98,6 +98,11 @@ impl Handler {
         Self { pipeline: self.pipeline.authorised_by(Arc::new(policy)), ..self }
     }
 
+    /// The pipeline that its calls run through, for a loop in this process.
+    pub const fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
     /// Answers one invocation, before its deadline, whatever it holds.
     ///
     /// # Errors

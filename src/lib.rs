@@ -26,6 +26,7 @@
 //! | [`ending`] | the end of the process, told to those who wait |
 //! | [`handler`] | one invocation, from bytes to answer |
 //! | [`payload`] | bytes to JSON, within limits and unambiguous |
+//! | [`agent`] | a bounded loop over Converse, where nobody else runs one |
 //! | [`app`] | puts the parts together |
 //! | [`approver`] | a second function, by which a person approves what waits |
 //! | [`settings`] | the environment variables, checked at start |
@@ -34,6 +35,7 @@
 
 extern crate self as action_group; // so that the examples of the documentation can be pasted into src/tools
 
+pub mod agent;
 pub mod app;
 pub mod approver;
 pub mod arguments;

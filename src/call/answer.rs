@@ -87,7 +87,7 @@ pub(super) fn of_heir(run: &mut Run<'_>, record: Option<Record>) -> Option<Answe
 }
 
 /// The stored result as an answer.
-fn replay(stored: Stored) -> Answer {
+pub(super) fn replay(stored: Stored) -> Answer {
     let (size, result) = match stored {
         Stored::Json(json) => (json.len(), serde_json::from_str(&json).unwrap_or(Value::String(json))),
         Stored::Omitted(size) => (0, left_out(size)),

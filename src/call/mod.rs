@@ -14,6 +14,7 @@ mod pipeline;
 mod recorded;
 mod retry;
 mod run;
+mod standing;
 mod task;
 
 /// The pure decisions of a call: what the model checker runs.
@@ -33,6 +34,7 @@ pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
     retry::{MAX_REQUESTS, longest},
+    standing::Standing,
 };
 
 pub(crate) use self::task::Task;

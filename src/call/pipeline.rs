@@ -31,11 +31,11 @@ use crate::{
 #[derive(Clone)]
 pub struct Pipeline {
     toolbox: Arc<Toolbox>,
-    policy: Arc<dyn Authorise>,
+    pub(super) policy: Arc<dyn Authorise>,
     pub(super) store: Store,
     telemetry: Arc<Telemetry>,
     retries: Retries,
-    ending: Ending,
+    pub(super) ending: Ending,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -136,7 +136,7 @@ impl Pipeline {
     }
 
     /// Finds the tool. A name that is nearly right is another name.
-    fn find(&self, call: &Call) -> Result<&Entry, Failure> {
+    pub(super) fn find(&self, call: &Call) -> Result<&Entry, Failure> {
         if let Some(objection) = &call.objection {
             return Err(objection.clone());
         }
@@ -169,7 +169,7 @@ pub(super) fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure 
 }
 
 /// Checks the arguments against the schema that the model was told, all faults at once.
-fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
+pub(super) fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
     let arguments = entry.checker().normalise(values);
     // Where some of it could not be read at all, the check would call that missing.
     let is_whole = faults.iter().all(|fault| !fault.path.is_empty());
@@ -186,7 +186,7 @@ fn invalid(tool: &Definition, faults: &[Fault]) -> Failure {
 }
 
 /// What the policy says of these arguments. It is the author's code, so that it has a task and a clock as an attempt has.
-async fn plan(
+pub(super) async fn plan(
     entry: &Entry,
     arguments: &Value,
     deadline: &Deadline,
@@ -221,7 +221,7 @@ fn budget(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
 }
 
 /// What makes two calls the same action. A tool without effect has none.
-fn key(
+pub(super) fn key(
     tool: &Definition,
     call: &Call,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! The commands of `dev`. The options of each stand beside what it does: `invoke`, `schema`, `serve`.
+//! The commands of `dev`. The options of each stand beside what it does: `invoke`, `run_loop`, `chat`, `schema`, `serve`.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,9 @@ use clap::{Parser, Subcommand};
 use super::{
     Trouble,
     approve::{self, Decide, Pending},
+    chat::{self, Chat},
     invoke::{self, Invoke},
+    run_loop::{self, RunLoop},
     schema::{self, Schema},
     serve::{self, Dynamodb},
 };
@@ -24,6 +26,7 @@ struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   cargo run -- invoke events/converse/refund-order.json
+  cargo run -- run-loop examples/loop/look-up.json
   cargo run -- schema converse
   cargo run -- dynamodb --port 8000";
 
@@ -32,6 +35,12 @@ pub enum Command {
     /// Run invocations and print one answer a line.
     #[command(after_help = invoke::HELP)]
     Invoke(Invoke),
+    /// Run the agent loop with a scripted model and print how it went.
+    #[command(after_help = run_loop::HELP)]
+    RunLoop(RunLoop),
+    /// Talk to a real model on Bedrock, which uses the demo tools.
+    #[command(after_help = chat::HELP)]
+    Chat(Chat),
     /// Print the tool definitions that a caller of DOOR wants.
     #[command(after_help = schema::HELP)]
     Schema(Schema),
@@ -58,6 +67,8 @@ pub fn parse() -> Command {
 pub async fn run(command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::Invoke(options) => invoke::run(options).await,
+        Command::RunLoop(options) => run_loop::run(options).await,
+        Command::Chat(options) => chat::run(options).await,
         Command::Schema(options) => schema::run(&options),
         Command::Pending(options) => approve::pending(&options).await,
         Command::Approve(options) => approve::decide(&options, Verdict::Approve).await,

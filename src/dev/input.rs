@@ -31,7 +31,8 @@ pub fn read_all(files: &[PathBuf]) -> Result<Vec<Input>, Trouble> {
     files.iter().map(|file| read(file)).collect()
 }
 
-fn read(file: &Path) -> Result<Input, Trouble> {
+/// The bytes of a file, or of stdin.
+pub fn bytes(file: &Path) -> Result<Vec<u8>, Trouble> {
     let mut bytes = Vec::new();
     let read = if file == Path::new("-") {
         std::io::stdin().read_to_end(&mut bytes)
@@ -39,6 +40,11 @@ fn read(file: &Path) -> Result<Input, Trouble> {
         std::fs::File::open(file).and_then(|mut file| file.read_to_end(&mut bytes))
     };
     read.map_err(|error| Trouble(format!("The file {} cannot be read: {error}.", file.display())))?;
+    Ok(bytes)
+}
+
+fn read(file: &Path) -> Result<Input, Trouble> {
+    let bytes = bytes(file)?;
     let raw = file.extension().is_some_and(|extension| extension == "raw");
     let (payload, client_context) = if raw { (bytes.into(), None) } else { parts(bytes) };
     Ok(Input { name: file.display().to_string(), payload, client_context })

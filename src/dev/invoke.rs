@@ -83,7 +83,7 @@ Examples:
   dev invoke --fault get_order=throttle*2 events/converse/get-order.json
   echo '{\"toolUse\": {\"toolUseId\": \"t1\", \"name\": \"get_order\", \"input\": {\"order_id\": \"ORD-12345\"}}}' | dev invoke -";
 
-fn from_milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+pub(super) fn from_milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
     text.parse().map(Duration::from_millis)
 }
 
@@ -103,7 +103,7 @@ pub async fn run(options: Invoke) -> Result<ExitCode, Trouble> {
     Ok(if all_answered { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn create(path: &Path) -> Result<File, Trouble> {
+pub(super) fn create(path: &Path) -> Result<File, Trouble> {
     File::create(path).map_err(|error| Trouble(format!("The file {} cannot be written: {error}.", path.display())))
 }
 

@@ -8,6 +8,8 @@
 //! | `cli` | the commands; the options of each stand with what it does |
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
+//! | `run_loop`, `script`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
+//! | `chat` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
@@ -33,6 +35,7 @@ use crate::{
 mod account;
 mod approve;
 mod backends;
+mod chat;
 mod cli;
 mod commits;
 pub mod database;
@@ -41,11 +44,14 @@ mod faults;
 mod faulty;
 mod input;
 mod invoke;
+mod run_loop;
 mod schema;
+mod script;
 mod seed;
 mod serve;
 mod stage;
 pub mod template;
+mod transcript;
 
 pub use self::database::{Embedded, sdk_config};
 

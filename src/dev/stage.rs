@@ -5,6 +5,7 @@ use std::{
     io::{Write, sink},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use aws_config::SdkConfig;
@@ -32,6 +33,8 @@ use crate::{
 pub struct Stage {
     /// The function.
     pub handler: Handler,
+    /// The time that is kept back before a deadline.
+    pub reserve: Duration,
     database: Embedded,
     backstage: Arc<Backstage>,
 }
@@ -51,7 +54,12 @@ impl Stage {
         let toolbox = toolbox(&own, database.tables(), mail_log, &sdk)?.map(|tool| on_stage(tool, &backstage));
         let metrics: Box<dyn Write + Send> = metrics.map_or_else(|| Box::new(sink()) as _, |file| Box::new(file) as _);
         let handler = app::assemble(&settings, toolbox, &sdk, metrics).map_err(|error| Trouble(error.to_string()))?;
-        Ok(Self { handler, database, backstage })
+        Ok(Self { handler, reserve: settings.reserve, database, backstage })
+    }
+
+    /// A client of the database, for what the program itself keeps there.
+    pub fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
+        aws_sdk_dynamodb::Client::new(&sdk_config(&self.database.endpoint(), http_client()))
     }
 
     /// The side effects that were really made.

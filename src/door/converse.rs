@@ -159,6 +159,16 @@ fn results(spelling: Spelling, ids: &[String], spares: &[Option<Spare>], outcome
     .collect()
 }
 
+/// The `toolResult` of an outcome, `{toolUseId, status, content}`: for a loop that runs its calls in this process.
+pub(crate) fn result_of(id: &str, outcome: Outcome) -> Value {
+    tool_result(Spelling::Api, id, outcome)
+}
+
+/// A result as the content block that Bedrock takes.
+pub(crate) fn result_content(result: &Value) -> Value {
+    block(Spelling::Api, result)
+}
+
 fn tool_result(spelling: Spelling, id: &str, outcome: Outcome) -> Value {
     let text = |text: &str| spelling.object([("text", text.into())]);
     let (status, content) = match outcome {
@@ -184,7 +194,7 @@ fn block(spelling: Spelling, result: &Value) -> Value {
     }
 }
 
-fn has_dunder_type(value: &Value) -> bool {
+pub(crate) fn has_dunder_type(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter().any(|(name, value)| name == "__type" || has_dunder_type(value)),
         Value::Array(items) => items.iter().any(has_dunder_type),

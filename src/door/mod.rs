@@ -39,6 +39,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::converse::{has_dunder_type, result_content, result_of};
 pub use self::expressible::faults;
 
 use std::fmt;

@@ -2,12 +2,14 @@
 
 use std::{borrow::Cow, fmt, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::outcome::NOTHING;
 
 /// The author's answer to "what if this ran twice?".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Nothing changes, however often it runs. No record is kept.
     ReadOnly,

@@ -5,6 +5,8 @@
 
 use serde_json::Value;
 
+pub mod history;
+
 /// The rules of the door that the answer to this event breaks.
 pub fn faults(door: &str, event: &Value, answer: &Value) -> Vec<String> {
     faults_of(door, event, false, answer)

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
 //! | [`Backends`] | the carrier's API and SES |
+//! | [`Converse`] | Bedrock: a model whose replies and failures are scripted, through `Converse` and `ConverseStream` |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
 //! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
 //! | [`TcpProxy`] | a load balancer that closes idle connections |
@@ -16,6 +17,7 @@
 #![allow(dead_code, unused_imports)] // each test program uses a part
 
 mod backends;
+mod converse;
 mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
@@ -30,6 +32,7 @@ mod timeline;
 mod world;
 
 pub use backends::Backends;
+pub use converse::{Converse, Reply, calls, says};
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};

@@ -1,0 +1,259 @@
+//! Drives a run: does what [`AgentRun::next`] says, and saves it where that must be done.
+//!
+//! | saved | so that |
+//! | --- | --- |
+//! | before the first action | a second driver of the same conversation stops before it does anything |
+//! | after the model's reply, before any of its calls runs | a driver that dies is followed by one that runs the same calls, with the same keys |
+//! | after it was asked whether a person has to decide | calls that may have begun are told from calls that have not |
+//! | after the calls have ended | they are not asked for again |
+//! | at a pause and at the end | the next message finds the conversation as it is |
+
+use std::time::Duration;
+
+use futures_util::{
+    StreamExt,
+    future::{BoxFuture, join_all},
+    stream::FuturesUnordered,
+};
+use tokio::time::timeout;
+
+use super::{
+    limits::TimeLeft,
+    model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
+    report::Report,
+    run::{AgentRun, Next, ToolCall},
+};
+use crate::{
+    call::{Arguments, Call, Deadline, Pipeline, Standing, Surroundings},
+    ending::Ending,
+    outcome::Outcome,
+    telemetry::Origin,
+    tool::Caller,
+};
+
+/// A language model.
+pub trait Model: Send + Sync {
+    /// One answer to one request, within `limit`. Text goes to `heard` as it comes, where the model streams.
+    fn converse<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        limit: Duration,
+        heard: &'a mut (dyn FnMut(&str) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>>;
+}
+
+/// Where conversations are kept.
+pub trait Conversations: Send + Sync {
+    /// The conversation as it was saved last.
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<(AgentRun, Revision)>, SaveError>>;
+
+    /// Saves it, if it is still as it was at `after` (`None`: not there yet).
+    fn save<'a>(
+        &'a self,
+        id: &'a str,
+        run: &'a AgentRun,
+        after: Option<Revision>,
+    ) -> BoxFuture<'a, Result<Revision, SaveError>>;
+}
+
+/// How often a conversation has been saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revision(pub u64);
+
+/// Why a conversation was not loaded or saved. Each is a sentence.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SaveError {
+    /// It was changed by another driver.
+    #[error("Another driver runs this conversation.")]
+    Superseded,
+    /// It does not fit.
+    #[error("The conversation is too large to be kept: {size} bytes of {limit}. Begin another one.")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// The most that fits.
+        limit: usize,
+    },
+    /// What is kept cannot be read.
+    #[error("The conversation cannot be read: it was kept by another version, or is damaged.")]
+    Unreadable,
+    /// The place where it is kept does not answer.
+    #[error("The conversations cannot be reached. Try again later.")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Drives the turns of one conversation.
+pub struct Driver<'a> {
+    /// The model.
+    pub model: &'a dyn Model,
+    /// Runs the calls.
+    pub pipeline: &'a Pipeline,
+    /// Keeps the conversation.
+    pub conversations: &'a dyn Conversations,
+    /// The end of the process. Whoever begins it ends the pipeline too.
+    pub ending: &'a Ending,
+    /// When the work must be over.
+    pub deadline: Deadline,
+    /// The invocation, for metrics and logs.
+    pub origin: Origin,
+    /// Who asks; its conversation is the scope of the calls' keys.
+    pub caller: Caller,
+}
+
+/// What a driver tells whoever watches.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Happening<'a> {
+    /// This is sent to the model.
+    Asked(&'a ModelRequest),
+    /// The model has said this.
+    Heard(&'a str),
+    /// The model's call failed.
+    ModelFailed(&'a ModelFailure),
+    /// These calls begin.
+    Began(&'a [ToolCall]),
+    /// This call has ended.
+    Ended(&'a ToolCall, &'a Outcome),
+}
+
+/// A turn that was driven to its end, or to a pause.
+#[derive(Debug)]
+pub struct Driven {
+    /// The conversation.
+    pub run: AgentRun,
+    /// As which it was saved.
+    pub revision: Revision,
+    /// How the turn ended.
+    pub report: Report,
+}
+
+impl Driver<'_> {
+    /// Drives the run until it ends or pauses.
+    ///
+    /// # Errors
+    ///
+    /// If the run could not be saved: nothing is done that is not saved, so that another driver may go on with it.
+    pub async fn drive(
+        &self,
+        id: &str,
+        mut run: AgentRun,
+        revision: Option<Revision>,
+        watch: &mut (dyn FnMut(Happening<'_>) + Send),
+    ) -> Result<Driven, SaveError> {
+        let mut revision = self.conversations.save(id, &run, revision).await?;
+        let mut unsaved = false;
+        loop {
+            if self.ending.has_begun() {
+                run.interrupted();
+            }
+            match run.next(TimeLeft(self.deadline.time_left())) {
+                Next::CallModel(request) => match self.ask_model(&request, watch).await {
+                    Asked::Replied(reply) => run.model_replied(reply),
+                    Asked::Failed(failure) => {
+                        watch(Happening::ModelFailed(&failure));
+                        run.model_failed(failure);
+                        unsaved = true; // a request that cost nothing but tokens needs no write of its own
+                        continue;
+                    }
+                    Asked::Ending => continue,
+                },
+                Next::AskApproval(calls) => run.records_read(self.look(calls, id, true).await),
+                Next::ReadRecords(calls) => run.records_read(self.look(calls, id, false).await),
+                Next::RunTools(calls) => run.tools_ended(self.run_tools(&run, &calls, id, watch).await),
+                Next::Pause(_) | Next::End(_) => break,
+            }
+            revision = self.conversations.save(id, &run, Some(revision)).await?;
+            unsaved = false;
+        }
+        let report = match run.next(TimeLeft(self.deadline.time_left())) {
+            Next::End(report) => report,
+            _ => run.report(),
+        };
+        if run.put_down() || unsaved {
+            revision = self.conversations.save(id, &run, Some(revision)).await?;
+        }
+        Ok(Driven { run, revision, report })
+    }
+
+    /// Asks the model, within the time left; given up when the process ends.
+    async fn ask_model(&self, request: &ModelRequest, watch: &mut (dyn FnMut(Happening<'_>) + Send)) -> Asked {
+        watch(Happening::Asked(request));
+        let limit = self.deadline.time_left();
+        let mut heard = |text: &str| {
+            if !text.is_empty() {
+                watch(Happening::Heard(text));
+            }
+        };
+        // A model that keeps to its limit ends first; one that does not must not cost the hand-off its time.
+        let asked = timeout(limit, self.model.converse(request, limit, &mut heard));
+        tokio::select! {
+            biased;
+            () = self.ending.begun() => Asked::Ending,
+            asked = asked => match asked {
+                Ok(Ok(reply)) => Asked::Replied(reply),
+                Ok(Err(failure)) => Asked::Failed(failure),
+                Err(_) => Asked::Failed(ModelFailure {
+                    kind: ModelFailureKind::Timeout,
+                    sentence: String::from("The model did not answer in the time that was left."),
+                }),
+            },
+        }
+    }
+
+    /// How the records of these calls stand.
+    async fn look(&self, calls: Vec<ToolCall>, id: &str, for_approval: bool) -> Vec<(usize, Standing)> {
+        let around = self.around(usize::MAX);
+        let look = calls.into_iter().map(|call| {
+            let (ordinal, call, around) = (call.ordinal, self.call(call, id), &around);
+            async move {
+                let standing = if for_approval {
+                    self.pipeline.approval(&call, around).await
+                } else {
+                    self.pipeline.recorded(&call, around).await
+                };
+                (ordinal, standing)
+            }
+        });
+        join_all(look).await
+    }
+
+    /// Runs these calls at once. None of them costs another its outcome: the pipeline answers each, whatever its tool does.
+    async fn run_tools(
+        &self,
+        run: &AgentRun,
+        calls: &[ToolCall],
+        id: &str,
+        watch: &mut (dyn FnMut(Happening<'_>) + Send),
+    ) -> Vec<(usize, Outcome)> {
+        watch(Happening::Began(calls));
+        let around = &self.around(run.limits().max_result_bytes);
+        let running = calls
+            .iter()
+            .map(|call| async move { (call, self.pipeline.run(self.call(call.clone(), id), around).await) });
+        let mut running: FuturesUnordered<_> = running.collect();
+        let mut ended = Vec::new();
+        while let Some((call, outcome)) = running.next().await {
+            watch(Happening::Ended(call, &outcome));
+            ended.push((call.ordinal, outcome));
+        }
+        ended
+    }
+
+    fn call(&self, call: ToolCall, id: &str) -> Call {
+        let ToolCall { id: call_id, tool, input, .. } = call;
+        let caller = self.caller.clone().with_conversation(id);
+        Call { tool, arguments: Arguments::from_json(input), id: Some(call_id), caller, objection: None }
+    }
+
+    fn around(&self, limit: usize) -> Surroundings {
+        Surroundings { origin: self.origin.clone(), deadline: self.deadline, limit }
+    }
+}
+
+/// How the model's call ended.
+enum Asked {
+    Replied(ModelReply),
+    Failed(ModelFailure),
+    Ending,
+}

@@ -1,0 +1,151 @@
+//! What a model may not ask for again: guards against a loop that fails in circles.
+//!
+//! A warning alone has been ignored dozens of times in a row, so that each guard takes something away:
+//!
+//! ```text
+//! the same call has failed `max_identical_failures` times ──► it is not run again
+//! a tool has failed `max_consecutive_failures` replies in a row, ──► the tool is withdrawn
+//!   or a call of it was refused beside calls that ran
+//! a reply asks for nothing but refused calls ──► a last request without tools ──► the end
+//! ```
+//!
+//! | outcome | of the same call | of the tool |
+//! | --- | --- | --- |
+//! | success | begins anew | begins anew |
+//! | `in_progress` | does not count: to ask again is right | does not count |
+//! | `approval_required` | counts: to ask again is of no use | does not count: another call may need none |
+//! | any other failure | counts | counts once a reply: the model has not seen it before |
+//!
+//! Names that no tool has count as one tool. Polling that succeeds is never stopped here. A person's message begins anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::{limits::Limits, tools::Tools};
+use crate::{
+    idempotency::{canonical, hex},
+    outcome::{FailureKind, Outcome},
+};
+
+/// The name under which the names that no tool has are counted. No tool can have it.
+const NO_TOOL: &str = "?";
+
+/// What has failed in this turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Guard {
+    /// Replies in a row in which the tool did nothing but fail.
+    streaks: BTreeMap<String, u32>,
+    /// Failures of the same call, by its fingerprint.
+    failures: BTreeMap<String, u32>,
+    /// The tools that are no longer offered.
+    withdrawn: BTreeSet<String>,
+}
+
+/// Why the guard refuses a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The very same call has failed so often.
+    Identical(u32),
+    /// The tool is withdrawn.
+    Withdrawn,
+}
+
+/// How a call ended, as the guard sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Success,
+    Failure,
+    Waiting,
+    Neutral,
+}
+
+impl Seen {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome.failure().map(crate::outcome::Failure::kind) {
+            None => Self::Success,
+            Some(FailureKind::InProgress) => Self::Neutral,
+            Some(FailureKind::ApprovalRequired) => Self::Waiting,
+            Some(_) => Self::Failure,
+        }
+    }
+}
+
+impl Guard {
+    /// Whether the call may run. `beside` are the fingerprints of calls of the same reply that will.
+    pub fn check(
+        &self,
+        limits: &Limits,
+        tools: &Tools,
+        tool: &str,
+        print: &str,
+        beside: &[String],
+    ) -> Result<(), Refused> {
+        if self.withdrawn.contains(counted(tools, tool)) {
+            return Err(Refused::Withdrawn);
+        }
+        let failed = self.failures.get(print).copied().unwrap_or_default();
+        let beside = beside.iter().filter(|other| *other == print).count();
+        let beside = u32::try_from(beside).unwrap_or(u32::MAX);
+        // What has never failed may be asked for as often as one likes: it may be polling.
+        if failed > 0 && failed.saturating_add(beside) >= limits.max_identical_failures {
+            return Err(Refused::Identical(failed));
+        }
+        Ok(())
+    }
+
+    /// Counts how the calls of one reply ended: tool, fingerprint, outcome.
+    pub fn count<'a>(
+        &mut self,
+        limits: &Limits,
+        tools: &Tools,
+        ended: impl IntoIterator<Item = (&'a str, &'a str, &'a Outcome)>,
+    ) {
+        let mut of_tools: BTreeMap<String, Vec<Seen>> = BTreeMap::new();
+        for (tool, print, outcome) in ended {
+            let seen = Seen::of(outcome);
+            match seen {
+                Seen::Success => drop(self.failures.remove(print)),
+                Seen::Failure | Seen::Waiting => *self.failures.entry(print.to_owned()).or_default() += 1,
+                Seen::Neutral => {}
+            }
+            of_tools.entry(counted(tools, tool).to_owned()).or_default().push(seen);
+        }
+        for (tool, seen) in of_tools {
+            if seen.contains(&Seen::Success) {
+                self.streaks.remove(&tool);
+            } else if seen.contains(&Seen::Failure) {
+                let streak = self.streaks.entry(tool.clone()).or_default();
+                *streak += 1;
+                if *streak >= limits.max_consecutive_failures {
+                    self.withdrawn.insert(tool);
+                }
+            }
+        }
+    }
+
+    /// Takes a tool away.
+    pub fn withdraw(&mut self, tools: &Tools, tool: &str) {
+        self.withdrawn.insert(counted(tools, tool).to_owned());
+    }
+
+    /// The tools that are no longer offered.
+    pub const fn withdrawn(&self) -> &BTreeSet<String> {
+        &self.withdrawn
+    }
+}
+
+fn counted<'a>(tools: &Tools, tool: &'a str) -> &'a str {
+    if tools.get(tool).is_some() { tool } else { NO_TOOL }
+}
+
+/// What makes two calls the same: the tool and its arguments, in whatever order and form of numbers.
+pub(super) fn fingerprint(tool: &str, input: &Value) -> String {
+    let mut digest = Sha256::new();
+    digest.update((tool.len() as u64).to_be_bytes());
+    digest.update(tool);
+    digest.update(canonical(input));
+    hex(&digest.finalize())
+}

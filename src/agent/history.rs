@@ -1,0 +1,222 @@
+//! A history that Bedrock accepts, whatever the model has written and however a turn has ended.
+//!
+//! A conversation with one malformed message is refused for good, so that nothing goes in unchecked:
+//!
+//! | found | becomes |
+//! | --- | --- |
+//! | a blank text, an empty message | left out |
+//! | an id that is not 1 to 64 of `a-z A-Z 0-9 _ . : -`, or that was there before | an alias, the same for call and result |
+//! | a tool's name that is not 1 to 64 of `a-z A-Z 0-9 _ -` | an alias that is no tool's name |
+//! | arguments that are no object, or hold a key `__type` | an object around them |
+//! | a call without result | gets one: interrupted |
+//! | a result that nobody asked for, a second one | left out |
+//! | two messages of one speaker | one message |
+//! | messages of the model before the first of the person | left out |
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{
+    conversation::{Block, Message, Role, Status, ToolResult, ToolUse},
+    tools::Tools,
+};
+use crate::{
+    door::{has_dunder_type, result_content},
+    idempotency::hex,
+    tool::Effect,
+};
+
+/// What the provider runs, and we must not.
+const SERVER: &str = "server_tool_use";
+
+/// A call that a message asks for: with the id that its result must have, but the name and arguments that the model wrote.
+#[derive(Clone, PartialEq)]
+pub(super) struct Wanted {
+    /// The id as the model wrote it.
+    pub original: String,
+    pub id: String,
+    pub tool: String,
+    pub input: Value,
+}
+
+/// A message of the model, made valid, and the calls in it that are ours to run. `seen` are the ids that are in use.
+pub(super) fn clean(message: Message, tools: &Tools, mut seen: BTreeSet<String>) -> (Message, Vec<Wanted>) {
+    let mut wanted = Vec::new();
+    let mut of_server: Vec<(String, String)> = Vec::new();
+    let mut content = Vec::new();
+    for block in message.content.into_iter().filter_map(Block::tidy) {
+        match block {
+            Block::ToolUse(tool_use) => {
+                let id = alias(&tool_use.tool_use_id, &seen);
+                seen.insert(id.clone());
+                let ToolUse { tool_use_id: original, name, input, kind } = tool_use;
+                let shown = ToolUse {
+                    tool_use_id: id.clone(),
+                    name: legal_name(&name, tools),
+                    input: legal_input(&input),
+                    kind: kind.clone(),
+                };
+                content.push(Block::ToolUse(shown));
+                if kind.as_deref() == Some(SERVER) {
+                    of_server.push((original, id));
+                } else {
+                    wanted.push(Wanted { original, id, tool: name, input });
+                }
+            }
+            // Only a tool of the provider has its result in the model's own message.
+            Block::ToolResult(result) => {
+                if let Some(at) = of_server.iter().position(|(original, _)| *original == result.tool_use_id) {
+                    let (_, id) = of_server.remove(at);
+                    content.push(Block::ToolResult(ToolResult { tool_use_id: id, ..result }));
+                }
+            }
+            other => content.push(other),
+        }
+    }
+    // Reasoning alone is no message.
+    if content.iter().all(Block::is_reasoning) {
+        content.clear();
+    }
+    (Message { role: Role::Assistant, content }, wanted)
+}
+
+/// The ids of all calls so far.
+pub(super) fn ids(messages: &[Message]) -> BTreeSet<String> {
+    messages.iter().flat_map(Message::tool_uses).map(|tool_use| tool_use.tool_use_id.clone()).collect()
+}
+
+/// Puts a block into the person's last message, or into a new one if the model spoke last.
+pub(super) fn say(messages: &mut Vec<Message>, block: Block) {
+    match messages.last_mut() {
+        Some(last) if last.role == Role::User => last.content.push(block),
+        _ => messages.push(Message { role: Role::User, content: vec![block] }),
+    }
+}
+
+/// The messages, made valid.
+pub(super) fn repaired(messages: Vec<Message>, tools: &Tools) -> Vec<Message> {
+    let mut valid: Vec<Message> = Vec::new();
+    let mut open: Vec<Wanted> = Vec::new();
+    for message in messages {
+        match message.role {
+            Role::User => answer(&mut valid, std::mem::take(&mut open), message.content, tools),
+            Role::Assistant if valid.is_empty() => {}
+            Role::Assistant => {
+                answer(&mut valid, std::mem::take(&mut open), Vec::new(), tools);
+                let (message, wanted) = clean(message, tools, ids(&valid));
+                open = wanted;
+                match valid.last_mut() {
+                    Some(last) if last.role == Role::Assistant => last.content.extend(message.content),
+                    _ if message.content.is_empty() => {}
+                    _ => valid.push(message),
+                }
+            }
+        }
+    }
+    answer(&mut valid, open, Vec::new(), tools);
+    valid
+}
+
+/// Adds a message of the person: first the results of what is open, each once and in order, then the rest.
+fn answer(valid: &mut Vec<Message>, open: Vec<Wanted>, content: Vec<Block>, tools: &Tools) {
+    let (mut results, mut rest) = (Vec::new(), Vec::new());
+    for block in content.into_iter().filter_map(Block::tidy) {
+        match block {
+            Block::ToolResult(result) => results.push(result),
+            Block::ToolUse(_) => {}
+            other => rest.push(other),
+        }
+    }
+    for wanted in open {
+        let given =
+            results.iter().position(|result| result.tool_use_id == wanted.original).map(|at| results.remove(at));
+        let result = given.map_or_else(
+            || error(&wanted.id, &interrupted(tools, &wanted.tool)),
+            |result| ToolResult { tool_use_id: wanted.id.clone(), ..legal_result(result) },
+        );
+        say(valid, Block::ToolResult(result));
+    }
+    rest.into_iter().for_each(|block| say(valid, block));
+}
+
+/// A result that says why there is none.
+pub(super) fn error(id: &str, text: &str) -> ToolResult {
+    ToolResult { tool_use_id: id.to_owned(), status: Status::Error, content: vec![json!({ "text": text })] }
+}
+
+/// What is said of a call whose end is not known.
+pub(super) fn interrupted(tools: &Tools, tool: &str) -> String {
+    match tools.get(tool) {
+        None => String::from("The call was interrupted. There is no such tool, so nothing was changed."),
+        Some(facts) if facts.effect == Effect::ReadOnly => {
+            format!("The call was interrupted, and has no result. {}", facts.nothing)
+        }
+        Some(facts) => format!("The call was interrupted, and its outcome is unknown. {}", facts.unknown),
+    }
+}
+
+/// A result with content that Bedrock takes.
+pub(super) fn legal_result(result: ToolResult) -> ToolResult {
+    let block = |block: Value| match block.get("json") {
+        Some(json) => Some(result_content(json)),
+        None => Some(block).filter(|block| {
+            let is_filled = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
+            block.as_object().is_some_and(|fields| fields.len() == 1) && block.get("text").is_none_or(is_filled)
+        }),
+    };
+    let mut content: Vec<_> = result.content.into_iter().filter_map(block).collect();
+    if content.is_empty() {
+        let text = match result.status {
+            Status::Success => "(The result is empty.)",
+            Status::Error => "The call failed, without a reason.",
+        };
+        content.push(json!({ "text": text }));
+    }
+    ToolResult { content, ..result }
+}
+
+/// The id, if it is legal and not in use; else another one, the same for the same id and ids in use.
+fn alias(id: &str, seen: &BTreeSet<String>) -> String {
+    let legal = if is_legal(id, b"_.:-") { id.to_owned() } else { format!("id-{}", digest(id)) };
+    if !seen.contains(&legal) {
+        return legal;
+    }
+    let stem: String = legal.chars().take(50).collect();
+    let mut number = 2_u32;
+    loop {
+        let other = format!("{stem}.{number}");
+        if !seen.contains(&other) {
+            return other;
+        }
+        number += 1;
+    }
+}
+
+/// The name, if it is legal; else one that no tool has.
+fn legal_name(name: &str, tools: &Tools) -> String {
+    if is_legal(name, b"_-") {
+        return name.to_owned();
+    }
+    let shown: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(40).collect();
+    let shown = if shown.is_empty() { String::from("nameless") } else { shown };
+    if tools.get(&shown).is_some() || shown == "nameless" { format!("{shown}-{}", &digest(name)[..8]) } else { shown }
+}
+
+fn legal_input(input: &Value) -> Value {
+    match input {
+        Value::Null => json!({}),
+        other if has_dunder_type(other) => json!({ "input": other.to_string() }),
+        Value::Object(_) => input.clone(),
+        other => json!({ "input": other }),
+    }
+}
+
+fn is_legal(text: &str, others: &[u8]) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte))
+}
+
+fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text))[..32].to_owned()
+}

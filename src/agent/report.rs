@@ -1,0 +1,194 @@
+//! The honest end of a turn: why it stopped, what was done, what failed, what is not known, what was not attempted.
+//!
+//! The same report is a text for the person ([`Report::text`]) and JSON for a hand-off ([`Report::to_json`]).
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    ledger::{Entry, Fate, Known},
+    stop::{Resume, Stop},
+    usage::Usage,
+};
+
+/// How a turn has ended, or where it stands.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Why it stopped.
+    pub stop: Stop,
+    /// What the person reads: the model's text only where the model has ended its turn by itself, or a guardrail has with
+    /// its own text; else ours, made of the facts below.
+    pub answer: String,
+    /// The model's last words, where the answer is ours. Nobody has checked them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<String>,
+    /// Calls that succeeded.
+    pub done: Vec<Item>,
+    /// Calls that failed and changed nothing.
+    pub failed: Vec<Item>,
+    /// Calls whose outcome is not known.
+    pub unknown: Vec<Item>,
+    /// Calls that the model asked for and that were not run.
+    pub not_attempted: Vec<Item>,
+    /// Calls that wait for a person.
+    pub waiting: Vec<Item>,
+    /// Replies of the model in this turn, without the one to a closing request.
+    pub steps: u32,
+    /// Calls that were run in this turn.
+    pub tool_calls: u32,
+    /// The tokens of this turn, as the model has told them.
+    pub usage: Usage,
+    /// The tokens that requests without an answer, or with one that told none, are reckoned to have taken.
+    pub estimated: Usage,
+    /// How the conversation can go on.
+    pub resume: Resume,
+}
+
+/// One call in a report.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// The tool, as it was asked for.
+    pub tool: String,
+    /// The arguments, as they were asked for.
+    pub arguments: Value,
+    /// `success`, `replayed`, the kind of failure, `not_run`, `awaiting_approval`; `open` if it had not begun at the end.
+    pub outcome: String,
+    /// Why there is no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The key by which a person decides on it (`dev approve KEY`), where it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl Report {
+    /// A report of nothing so far.
+    pub(super) const fn new(stop: Stop) -> Self {
+        const NONE: Usage =
+            Usage { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_write_input_tokens: 0 };
+        Self {
+            stop,
+            answer: String::new(),
+            closing: None,
+            done: Vec::new(),
+            failed: Vec::new(),
+            unknown: Vec::new(),
+            not_attempted: Vec::new(),
+            waiting: Vec::new(),
+            steps: 0,
+            tool_calls: 0,
+            usage: NONE,
+            estimated: NONE,
+            resume: stop.resume(),
+        }
+    }
+
+    /// Adds a call. `perhaps`: it has no end, and may have had its effect.
+    pub(super) fn add(&mut self, entry: &Entry, perhaps: bool) {
+        let list = match &entry.fate {
+            Fate::Open if perhaps => &mut self.unknown,
+            Fate::Open | Fate::NotRun { .. } => &mut self.not_attempted,
+            Fate::Waiting(_) => &mut self.waiting,
+            Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. } => &mut self.done,
+            Fate::Failed { changed: Known::Unknown, .. } => &mut self.unknown,
+            Fate::Failed { changed: Known::Nothing, .. } => &mut self.failed,
+        };
+        list.push(entry.item());
+    }
+
+    /// The report with its answer: the model's words if they end the turn, else why it stopped, and the facts.
+    pub(super) fn with_answer(mut self, why: &str, words: String) -> Self {
+        let words = Some(words).filter(|words| !words.is_empty());
+        let facts = self.facts();
+        let account = [why, &facts, self.resume.sentence()].into_iter().filter(|part| !part.is_empty());
+        let account = account.collect::<Vec<_>>().join("\n");
+        (self.answer, self.closing) = match (self.stop, words) {
+            (Stop::EndTurn, Some(words)) => (words, None),
+            (Stop::GuardrailIntervened, Some(words)) if facts.is_empty() => (words, None),
+            (Stop::GuardrailIntervened, Some(words)) => (format!("{words}\n{account}"), None),
+            (_, words) => (account, words),
+        };
+        self
+    }
+
+    /// The report as text for the person: the answer, and what it must not hide.
+    pub fn text(&self) -> String {
+        let mut text = self.answer.clone();
+        if self.stop == Stop::EndTurn && !(self.unknown.is_empty() && self.waiting.is_empty()) {
+            let _ = write!(text, "\n\n{}", self.facts()); // writing to a String cannot fail
+        }
+        if let Some(closing) = &self.closing {
+            let _ = write!(text, "\n\nThe assistant's last words, which nobody has checked:\n{closing}");
+        }
+        text
+    }
+
+    /// The report as JSON, for a hand-off.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default() // all of its keys are texts
+    }
+
+    /// A line for each call, by how it ended.
+    fn facts(&self) -> String {
+        let lists = [
+            ("Done", &self.done),
+            ("Failed, nothing was changed", &self.failed),
+            ("Not known whether it was done", &self.unknown),
+            ("Waits for approval", &self.waiting),
+            ("Not attempted", &self.not_attempted),
+        ];
+        lists
+            .into_iter()
+            .filter(|(_, items)| !items.is_empty())
+            .map(|(title, items)| section(title, items))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+}
+
+/// A list with its title; of many calls the first ones.
+fn section(title: &str, items: &[Item]) -> String {
+    const MOST: usize = 10;
+    let mut text = format!("{title}:");
+    for item in items.iter().take(MOST) {
+        let _ = write!(text, "\n- {}", item.line()); // writing to a String cannot fail
+    }
+    if items.len() > MOST {
+        let _ = write!(text, "\n- and {} more", items.len() - MOST);
+    }
+    text
+}
+
+impl Item {
+    /// `refund_order {"amount_cents":1500,…}: why`.
+    fn line(&self) -> String {
+        let call = format!("{} {}", cut(&self.tool, 80), cut(&self.arguments.to_string(), 200));
+        match (&self.key, &self.message, self.outcome.as_str()) {
+            (Some(key), ..) => format!("{call} (key {key})"),
+            (None, Some(message), _) => format!("{call}: {}", cut(message, 300)),
+            (None, None, "replayed") => format!("{call} (it was done before)"),
+            _ => call,
+        }
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+impl std::fmt::Debug for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Report").field("stop", &self.stop).finish_non_exhaustive() // what people wrote stays out of logs
+    }
+}
+
+impl std::fmt::Debug for Item {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Item").field("tool", &self.tool).field("outcome", &self.outcome).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,118 @@
+//! How a call stands, without running it: whether a person has to decide first, and what its record says.
+//!
+//! For a host that runs the loop itself, and so must know it before the calls beside this one begin. Whoever only passes
+//! calls on needs none of it: [`Pipeline::run`] answers `approval_required`.
+
+use serde_json::Value;
+
+use super::{
+    Call, Pipeline, Surroundings, answer,
+    permit::permit,
+    pipeline::{key, plan, validate},
+    run::new_owner,
+};
+use crate::{
+    idempotency::{Acquired, Claim, Decision, Key, Record, StoreError, decide},
+    outcome::Failure,
+    telemetry::Report,
+    tool::Entry,
+};
+
+/// How a call stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// Nothing is recorded of it, and nobody has to decide first; or the pipeline refuses it without doing anything.
+    Clear,
+    /// A person has to decide, on the record with this key.
+    Waits(String),
+    /// A person has approved it.
+    Approved,
+    /// A person has refused it.
+    Denied,
+    /// It is done, with this result.
+    Done(Value),
+    /// Somebody is at it.
+    Running,
+    /// It may have been done.
+    Unknown,
+    /// The record could not be read.
+    Unavailable,
+}
+
+/// A call that has passed every check before its record.
+struct Keyed<'a> {
+    entry: &'a Entry,
+    key: Option<Key>,
+    arguments: Value,
+    needs_approval: bool,
+}
+
+impl Pipeline {
+    /// Whether a person has to decide on this call before it runs. If so and nobody has been asked yet, it begins to wait,
+    /// as after [`Pipeline::run`]; nothing is run. A call that needs no approval costs no request.
+    pub async fn approval(&self, call: &Call, around: &Surroundings) -> Standing {
+        let Ok(Keyed { entry, key: Some(key), arguments, needs_approval: true }) = self.keyed(call, around).await
+        else {
+            return Standing::Clear;
+        };
+        let (tool, now, headroom) = (entry.definition(), self.store.now(), around.deadline.headroom());
+        let claim = Claim {
+            owner: new_owner(),
+            effect: tool.effect,
+            lease_until: now.plus(headroom),
+            expires_at: now.plus(tool.window.max(headroom)),
+            for_approval: Some(arguments.to_string()),
+        };
+        match self.store.acquire(&key, &claim, around.deadline.time_left()).await {
+            Ok(Acquired::Awaiting | Acquired::Mine(_)) => Standing::Waits(key.pk().to_owned()),
+            Ok(Acquired::Held(record)) => self.standing(&record, &claim, &key),
+            Err(error) => unavailable(entry, &error),
+        }
+    }
+
+    /// What the record of this call says. Writes nothing.
+    pub async fn recorded(&self, call: &Call, around: &Surroundings) -> Standing {
+        let Ok(Keyed { entry, key: Some(key), .. }) = self.keyed(call, around).await else {
+            return Standing::Clear; // it has no record, and cannot have one
+        };
+        let now = self.store.now();
+        let (owner, effect) = (new_owner(), entry.definition().effect);
+        let claim = Claim { owner, effect, lease_until: now, expires_at: now, for_approval: None };
+        match self.store.read(&key, around.deadline.time_left()).await {
+            Ok(Some(record)) => self.standing(&record, &claim, &key),
+            Ok(None) => Standing::Clear,
+            Err(error) => unavailable(entry, &error),
+        }
+    }
+
+    fn standing(&self, record: &Record, claim: &Claim, key: &Key) -> Standing {
+        match decide(record, claim, key.args_hash(), self.store.now()) {
+            Decision::Acquire | Decision::KeyReused => Standing::Clear,
+            Decision::AwaitApproval => Standing::Waits(key.pk().to_owned()),
+            Decision::UseApproval => Standing::Approved,
+            Decision::Denied => Standing::Denied,
+            Decision::Replay(stored) => Standing::Done(answer::replay(stored).result),
+            Decision::InProgress(_) | Decision::Ours => Standing::Running,
+            // Its holder is gone, and may have done it.
+            Decision::TakeOver | Decision::MarkUnknown | Decision::Unknown => Standing::Unknown,
+        }
+    }
+
+    /// The steps of [`Pipeline::run`] up to the key.
+    async fn keyed(&self, call: &Call, around: &Surroundings) -> Result<Keyed<'_>, Failure> {
+        let entry = self.find(call)?;
+        let tool = entry.definition();
+        let arguments = validate(entry, call.arguments.clone())?;
+        let mut report = Report::of(Some(tool)); // the call leaves its lines when it runs
+        let plan = plan(entry, &arguments, &around.deadline, &self.ending, &mut report).await?;
+        permit(&self.policy, entry, &arguments, call, &around.deadline, &mut report).await?;
+        let key = key(tool, call, &plan, &arguments, &mut report)?;
+        Ok(Keyed { entry, key, arguments, needs_approval: plan.needs_approval })
+    }
+}
+
+fn unavailable(entry: &Entry, error: &StoreError) -> Standing {
+    let (tool, operation) = (entry.definition().name, error.operation);
+    tracing::warn!(tool, operation, kind = ?error.kind, "the record table failed");
+    Standing::Unavailable
+}

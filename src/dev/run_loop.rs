@@ -1,0 +1,242 @@
+//! `dev run-loop`: the agent loop with a scripted model, and real tools.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::Args;
+use futures_util::{FutureExt, future::BoxFuture};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    Trouble,
+    account::{Tone, tell},
+    faults::Fault,
+    invoke::{create, from_milliseconds},
+    script::Script,
+    stage::Stage,
+    transcript::Transcript,
+};
+use crate::{
+    agent::{
+        drive::{Conversations, Driver, Revision, SaveError},
+        memory::InMemory,
+        run::{AgentRun, Approvals},
+        stop::Stop,
+        tools::Tools,
+    },
+    call::Deadline,
+    ending::Ending,
+    telemetry::Origin,
+    tool::Caller,
+};
+
+#[derive(Debug, Args)]
+pub struct RunLoop {
+    /// The script; `-` is stdin.
+    #[arg(value_name = "SCRIPT")]
+    pub script: PathBuf,
+    /// Keep the embedded database in this file, so that state outlives the process.
+    #[arg(long, value_name = "PATH")]
+    pub db: Option<PathBuf>,
+    /// Keep the conversation in this file. Is it there already, the conversation goes on: with the script's prompt, or
+    /// without one with the turn that was left.
+    #[arg(long, value_name = "PATH")]
+    pub state: Option<PathBuf>,
+    /// Let calls that need approval pause the loop (exit code 0, `stop` is `awaiting_approval`). Else they are answered
+    /// `approval_required`, and the loop goes on.
+    #[arg(long)]
+    pub pause: bool,
+    /// The time that the loop has, in milliseconds.
+    #[arg(long = "deadline-ms", value_name = "N", default_value = "20000", value_parser = from_milliseconds)]
+    pub deadline: Duration,
+    /// Let the backend of TOOL misbehave N times, or always, as for `dev invoke`; may be given again.
+    #[arg(long = "fault", value_name = "TOOL=KIND[*N]")]
+    pub faults: Vec<Fault>,
+    /// At the end write the side effects that were really made to this file, as JSON.
+    #[arg(long, value_name = "PATH")]
+    pub effects: Option<PathBuf>,
+    /// Write the metric lines (EMF) that Lambda would print on stdout to this file.
+    #[arg(long, value_name = "PATH")]
+    pub metrics: Option<PathBuf>,
+}
+
+/// What `--help` says after the options.
+pub const HELP: &str = "\
+A SCRIPT is a JSON object:
+  prompt    what the person says
+  replies   what the model answers, in turn: Converse responses (output, stopReason, usage), or failures, as
+            {\"failure\": \"model\"}: throttled, unavailable, model, timeout, invalid, denied. The last one is repeated.
+  limits    max_steps, max_tool_calls, max_consecutive_failures, max_identical_failures, max_tokens, max_output_tokens,
+            max_result_bytes, and max_cost with prices (input, output, cache_read, cache_write, of a million tokens);
+            each has a default
+  system    the system prompt
+  history   messages that were said before
+
+Stdout holds one JSON object: stop, answer, requests (as they were sent), attempted (the calls that were run), usage, and
+report, the whole hand-off. All else is on stderr.
+
+Exit code: 0 however the loop ended, 1 if the conversation could not be kept, 2 for bad usage or a bad script.
+
+Examples:
+  dev run-loop examples/loop/look-up.json
+  dev run-loop --fault get_order=unavailable examples/loop/look-up.json
+  dev run-loop --pause --db shop.db --state talk.json examples/loop/large-refund.json";
+
+/// Runs the loop and prints how it went.
+pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
+    let script = Script::read(&options.script)?;
+    let conversations = Kept::open(options.state.as_deref())?;
+    let metrics = options.metrics.as_deref().map(create).transpose()?;
+    let stage = Stage::set(options.db.as_deref(), options.faults.clone(), false, metrics).await?;
+    let (run, revision) = conversation(&options, &script, &conversations, &stage).await?;
+    let ending = ended_by_ctrl_c(&stage);
+    let host = Instant::now().checked_add(options.deadline);
+    let driver = Driver {
+        model: &script.model(),
+        pipeline: stage.handler.pipeline(),
+        conversations: &conversations,
+        ending: &ending,
+        deadline: Deadline::new(host, stage.reserve, options.deadline),
+        origin: Origin { door: "agent", request_id: String::from("local"), trace_id: None },
+        caller: Caller::default(),
+    };
+    let mut transcript = Transcript::default();
+    let driven = driver.drive(&conversations.id, run, revision, &mut |happening| transcript.note(&happening)).await;
+    if let Some(path) = &options.effects {
+        stage.effects()?.write(path)?;
+    }
+    let driven = match driven {
+        Ok(driven) => driven,
+        Err(error) => {
+            tell(Tone::Bad, &format!("error: {error}"));
+            return Ok(ExitCode::from(1));
+        }
+    };
+    let tone = if driven.report.stop == Stop::EndTurn { Tone::Good } else { Tone::Bad };
+    tell(tone, &format!("stopped: {}\n{}", driven.report.stop, driven.report.text()));
+    writeln!(std::io::stdout(), "{}", transcript.document(&driven.report))
+        .map_err(|error| Trouble(format!("The result cannot be printed: {error}.")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The conversation that goes on, or a new one.
+async fn conversation(
+    options: &RunLoop,
+    script: &Script,
+    conversations: &Kept,
+    stage: &Stage,
+) -> Result<(AgentRun, Option<Revision>), Trouble> {
+    let approvals = if options.pause { Approvals::Pause } else { Approvals::Answer };
+    let (limits, tools) = (script.limits(), Tools::of(stage.handler.pipeline().toolbox()));
+    let kept = conversations.load(&conversations.id).await.map_err(|error| Trouble(error.to_string()))?;
+    let (mut run, revision) = match kept {
+        Some((mut run, revision)) => {
+            run.equip(limits, tools, script.system.clone(), approvals);
+            run.resumed();
+            (run, Some(revision))
+        }
+        None => {
+            let run = AgentRun::new(limits, tools).with_approvals(approvals).with_history(script.history.clone());
+            (script.system.iter().fold(run, |run, system| run.with_system(system)), None)
+        }
+    };
+    match (&script.prompt, revision) {
+        (Some(prompt), _) => run.ask(prompt),
+        (None, Some(_)) => {}
+        (None, None) => {
+            let text =
+                "The script has no prompt, and there is no conversation to go on with. Give it a prompt, or --state.";
+            return Err(Trouble(String::from(text)));
+        }
+    }
+    Ok((run, revision))
+}
+
+/// Ctrl-C ends the loop with its report.
+fn ended_by_ctrl_c(stage: &Stage) -> Ending {
+    let (ending, pipeline) = (Ending::new(), stage.handler.pipeline().clone());
+    let begins = ending.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            begins.begin();
+            pipeline.end();
+        }
+    });
+    ending
+}
+
+/// The one conversation of this process: in memory, or in a file.
+struct Kept {
+    id: String,
+    file: Option<PathBuf>,
+    memory: InMemory,
+}
+
+/// What the file holds.
+#[derive(Serialize, Deserialize)]
+struct State {
+    conversation: String,
+    revision: u64,
+    run: Value,
+}
+
+impl Kept {
+    fn open(file: Option<&Path>) -> Result<Self, Trouble> {
+        let state = file.filter(|file| file.exists()).map(read).transpose()?;
+        let new = || format!("local-{:016x}", rand::random::<u64>());
+        let id = state.map_or_else(new, |state| state.conversation);
+        Ok(Self { id, file: file.map(Path::to_owned), memory: InMemory::default() })
+    }
+}
+
+fn read(file: &Path) -> Result<State, Trouble> {
+    let bad =
+        |why: String| Trouble(format!("The file {} is no conversation of `dev run-loop`: {why}.", file.display()));
+    let text = std::fs::read(file).map_err(|error| bad(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
+}
+
+impl Conversations for Kept {
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<(AgentRun, Revision)>, SaveError>> {
+        let Some(file) = self.file.as_deref().filter(|file| file.exists()) else { return self.memory.load(id) };
+        let state = read(file).map_err(|_| SaveError::Unreadable);
+        let run = state.and_then(|State { run, revision, .. }| {
+            serde_json::from_value(run).map(|run| Some((run, Revision(revision)))).map_err(|_| SaveError::Unreadable)
+        });
+        async move { run }.boxed()
+    }
+
+    fn save<'a>(
+        &'a self,
+        id: &'a str,
+        run: &'a AgentRun,
+        after: Option<Revision>,
+    ) -> BoxFuture<'a, Result<Revision, SaveError>> {
+        let Some(file) = self.file.as_deref() else { return self.memory.save(id, run, after) };
+        let revision = after.map_or(0, |Revision(number)| number) + 1;
+        let saved = (|| {
+            let current = if file.exists() {
+                Some(Revision(read(file).map_err(|_| SaveError::Unreadable)?.revision))
+            } else {
+                None
+            };
+            if current != after {
+                return Err(SaveError::Superseded);
+            }
+            let unavailable = |error: std::io::Error| SaveError::Unavailable(Box::new(error));
+            let run = serde_json::to_value(run).map_err(|error| SaveError::Unavailable(Box::new(error)))?;
+            let state = serde_json::to_vec(&State { conversation: id.to_owned(), revision, run });
+            let state = state.map_err(|error| SaveError::Unavailable(Box::new(error)))?;
+            let new = file.with_extension("new");
+            std::fs::write(&new, state).and_then(|()| std::fs::rename(&new, file)).map_err(unavailable)?;
+            Ok(Revision(revision))
+        })();
+        async move { saved }.boxed()
+    }
+}

@@ -1,0 +1,143 @@
+//! A person has to decide: the whole batch waits, and no sibling runs before.
+
+use action_group::{
+    agent::{
+        run::{AgentRun, Approvals},
+        stop::{Resume, Stop},
+    },
+    call::Standing,
+    outcome::FailureKind,
+};
+use serde_json::json;
+
+use crate::machine::{Machine, calls, fails, says, tools, wide};
+
+fn batch() -> [action_group::agent::model::ModelReply; 2] {
+    let batch = calls([
+        ("a", "look", json!({"what": "x"})),
+        ("b", "pay", json!({"amount": 500})),
+        ("c", "mail", json!({"to": "ada"})),
+    ]);
+    [batch, says("Done.")]
+}
+
+fn waiting() -> Machine {
+    let mut machine = Machine::new(wide(), batch());
+    machine.standing = Box::new(|_| Standing::Waits(String::from("pay#4f1c")));
+    machine
+}
+
+#[test]
+fn nothing_of_a_batch_runs_before_the_person_has_decided_and_each_call_runs_once_after() {
+    let mut machine = waiting();
+    let report = machine.go();
+    assert_eq!((report.stop, report.resume, machine.ran.len()), (Stop::AwaitingApproval, Resume::Decide, 0));
+    assert_eq!(report.waiting.len(), 1);
+    assert_eq!(report.waiting[0].key.as_deref(), Some("pay#4f1c"));
+    assert_eq!(report.not_attempted.len(), 2);
+    machine.reload();
+    assert_eq!(machine.go().stop, Stop::AwaitingApproval, "asked again, it still waits");
+    machine.reload();
+    machine.standing = Box::new(|_| Standing::Approved);
+    assert_eq!(machine.go().answer, "Done.");
+    assert_eq!(machine.ran.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(machine.requests.len(), 2);
+}
+
+#[test]
+fn after_a_refusal_every_call_of_the_batch_has_its_result() {
+    let mut machine = waiting();
+    machine.go();
+    machine.reload();
+    machine.standing = Box::new(|_| Standing::Denied);
+    machine.outcome =
+        Box::new(|call| if call.tool == "pay" { fails(FailureKind::Denied) } else { crate::machine::success() });
+    assert_eq!(machine.go().answer, "Done.");
+    assert_eq!(machine.results().len(), 3);
+}
+
+#[test]
+fn another_message_instead_of_a_decision_is_not_approved() {
+    let mut machine = waiting();
+    machine.go();
+    machine.reload();
+    machine.run.ask("Never mind. What is the time?");
+    machine.replies = [says("Five.")].into();
+    assert_eq!(machine.go().answer, "Five.");
+    assert_eq!(machine.ran.len(), 0);
+    let results = machine.results();
+    assert!(results[1].1.contains("had to approve it and has not"), "{results:?}");
+    assert!(results.iter().all(|(_, text)| text.contains("not run")), "{results:?}");
+}
+
+#[test]
+fn where_the_record_cannot_be_read_nothing_runs_on_a_guess() {
+    let mut machine = waiting();
+    machine.standing = Box::new(|_| Standing::Unavailable);
+    let report = machine.go();
+    assert_eq!((report.stop, machine.ran.len()), (Stop::AwaitingApproval, 0));
+    machine.reload();
+    machine.standing = Box::new(|_| Standing::Clear);
+    assert_eq!(machine.go().answer, "Done.");
+}
+
+#[test]
+fn a_batch_that_nobody_has_to_approve_is_not_asked_about() {
+    let mut machine = Machine::new(wide(), [calls([("a", "look", json!({"what": "x"}))]), says("Done.")]);
+    machine.standing = Box::new(|_| panic!("asked"));
+    assert_eq!(machine.go().answer, "Done.");
+}
+
+#[test]
+fn where_nobody_can_decide_the_call_is_answered_and_the_loop_goes_on() {
+    let mut run = AgentRun::new(wide(), tools()).with_approvals(Approvals::Answer);
+    run.ask("Pay.");
+    let mut machine = Machine::of(run, batch());
+    machine.standing = Box::new(|_| panic!("asked"));
+    machine.outcome = Box::new(|_| fails(FailureKind::ApprovalRequired));
+    assert_eq!(machine.go().answer, "Done.");
+}
+
+#[test]
+fn a_driver_that_died_at_its_calls_is_followed_by_the_same_calls() {
+    let mut machine = Machine::new(wide(), [calls([("a", "mail", json!({"to": "ada"}))]), says("Sent.")]);
+    machine.step();
+    let before = format!("{:?}", machine.run.next(machine.time));
+    machine.reload();
+    assert_eq!(format!("{:?}", machine.run.next(machine.time)), before);
+    assert_eq!(machine.go().answer, "Sent.");
+}
+
+#[test]
+fn calls_of_a_dead_driver_are_looked_up_and_not_run_when_the_person_has_moved_on() {
+    type Told = (Standing, &'static str);
+    let cases: [Told; 4] = [
+        (Standing::Done(json!({"sent": "it"})), "sent"),
+        (Standing::Clear, "before it was begun. No mail was sent."),
+        (Standing::Unknown, "outcome is unknown. The mail may have been sent."),
+        (Standing::Unavailable, "outcome is unknown"),
+    ];
+    for (standing, words) in cases {
+        let mut machine = Machine::new(wide(), [calls([("a", "mail", json!({"to": "ada"}))]), says("I see.")]);
+        machine.step();
+        machine.reload();
+        machine.run.ask("Stop. Was it sent?");
+        machine.standing = Box::new(move |_| standing.clone());
+        let report = machine.go();
+        assert_eq!((report.answer.as_str(), machine.ran.len()), ("I see.", 0));
+        assert!(machine.results()[0].1.contains(words), "{:?}", machine.results());
+        let told = report.done.len() + report.failed.len() + report.unknown.len();
+        assert_eq!(told, 1, "the turn's report has it too");
+    }
+}
+
+#[test]
+fn a_driver_that_let_go_in_time_leaves_nothing_unknown() {
+    let mut machine = Machine::new(wide(), [calls([("a", "mail", json!({"to": "ada"}))]), says("I see.")]);
+    machine.step();
+    assert!(machine.run.put_down());
+    machine.reload();
+    machine.run.ask("Stop.");
+    machine.go();
+    assert!(machine.results()[0].1.contains("not run"), "{:?}", machine.results());
+}

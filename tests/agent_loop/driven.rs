@@ -1,0 +1,425 @@
+//! The driver with the real pipeline: on the embedded DynamoDB, or, where the clock is stopped, on one without a socket.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use action_group::{
+    agent::{
+        conversation::Block,
+        drive::{Conversations, Driven, Driver, Happening, Model, Revision, SaveError},
+        limits::Limits,
+        memory::InMemory,
+        model::{ModelFailure, ModelReply, ModelRequest},
+        run::AgentRun,
+        stop::Stop,
+        tools::Tools,
+    },
+    call::{Deadline, Pipeline},
+    clock::Clock,
+    ending::Ending,
+    idempotency::{Store, Verdict},
+    telemetry::{Origin, Telemetry},
+    tool::{Caller, Toolbox},
+};
+use futures_util::{FutureExt, future::BoxFuture};
+use serde_json::json;
+
+use crate::{
+    legal,
+    machine::{calls, look, says, wide},
+    support::{Database, Scripted},
+    toolbox::{Log, toolbox},
+};
+
+/// A model that gives these replies in turn and then never answers.
+struct Replies {
+    replies: Vec<ModelReply>,
+    asked: AtomicUsize,
+    requests: Mutex<Vec<ModelRequest>>,
+}
+
+impl Replies {
+    fn new(replies: impl IntoIterator<Item = ModelReply>) -> Self {
+        Self { replies: replies.into_iter().collect(), asked: AtomicUsize::new(0), requests: Mutex::default() }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// The texts of the results in the last request, in order.
+    fn results(&self) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        let last = requests.last().and_then(|request| request.messages.last()).expect("a message");
+        let result = |block: &Block| match block {
+            Block::ToolResult(result) => Some(json!(result).to_string()),
+            _ => None,
+        };
+        last.content.iter().filter_map(result).collect()
+    }
+}
+
+impl Model for Replies {
+    fn converse<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        _: Duration,
+        heard: &'a mut (dyn FnMut(&str) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
+        assert_eq!(legal::history::faults(&json!(request)), [""; 0], "{}", json!(request));
+        self.requests.lock().unwrap().push(request.clone());
+        let reply = self.replies.get(self.asked.fetch_add(1, Ordering::SeqCst)).cloned();
+        async move {
+            match reply {
+                Some(reply) => {
+                    heard(&reply.message.text());
+                    Ok(reply)
+                }
+                None => std::future::pending().await,
+            }
+        }
+        .boxed()
+    }
+}
+
+struct World {
+    toolbox: Arc<Toolbox>,
+    log: Log,
+    pipeline: Pipeline,
+    conversations: InMemory,
+    ending: Ending,
+    time: Duration,
+}
+
+impl World {
+    fn on(store: Store) -> Self {
+        let (toolbox, log) = toolbox();
+        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink())));
+        let pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
+        let (conversations, ending) = (InMemory::default(), Ending::new());
+        Self { toolbox, log, pipeline, conversations, ending, time: Duration::from_secs(60) }
+    }
+
+    /// Without a socket, for a stopped clock.
+    fn stopped() -> Self {
+        let clock = Clock::following_tokio(action_group::clock::Timestamp::from_secs(1_000_000));
+        Self::on(Store::new(Scripted::default().client(), "records", clock))
+    }
+
+    fn run(&self, limits: Limits) -> AgentRun {
+        let mut run = AgentRun::new(limits, Tools::of(&self.toolbox));
+        run.ask("Please help.");
+        run
+    }
+
+    fn driver<'a>(&'a self, model: &'a Replies) -> Driver<'a> {
+        Driver {
+            model,
+            pipeline: &self.pipeline,
+            conversations: &self.conversations,
+            ending: &self.ending,
+            deadline: Deadline::new(None, Duration::from_millis(500), self.time),
+            origin: Origin { door: "agent", ..Origin::default() },
+            caller: Caller::default(),
+        }
+    }
+
+    async fn drive(&self, model: &Replies) -> Driven {
+        self.driver(model).drive("c", self.run(wide()), None, &mut |_| {}).await.expect("it is saved")
+    }
+
+    async fn resume(&self, model: &Replies) -> Driven {
+        let (mut run, revision) = self.conversations.load("c").await.expect("it is there").expect("a conversation");
+        run.resumed();
+        self.driver(model).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved")
+    }
+
+    fn did(&self, tool: &str) -> usize {
+        self.log.lock().unwrap().iter().filter(|(name, ..)| *name == tool).count()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_never_answers_leaves_time_for_the_handoff_and_is_asked_once() {
+    let (world, model) = (World::stopped(), Replies::new([]));
+    let start = tokio::time::Instant::now();
+    let driven = world.drive(&model).await;
+    assert_eq!((driven.report.stop, model.asked()), (Stop::Time, 1));
+    assert!(start.elapsed() <= Duration::from_millis(59_500), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_fails_at_once_does_not_cost_its_sibling_the_result_and_the_order_stays() {
+    let batch = calls([
+        ("a", "look", json!({"what": "slow"})),
+        ("b", "look", json!({"what": "fail"})),
+        ("c", "mail", json!({"to": "slow"})),
+    ]);
+    let (world, model) = (World::stopped(), Replies::new([batch, says("Done.")]));
+    let start = tokio::time::Instant::now();
+    world.drive(&model).await;
+    let results = model.results();
+    assert!(
+        results[0].contains("slowly") && results[1].contains("error") && results[2].contains("slowly"),
+        "{results:?}"
+    );
+    assert!(start.elapsed() < Duration::from_secs(2), "they run at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_panics_hangs_or_returns_too_late_has_exactly_one_result() {
+    let batch = calls([
+        ("a", "look", json!({"what": "panic"})),
+        ("b", "look", json!({"what": "hang"})),
+        ("c", "mail", json!({"to": "hang"})),
+        ("d", "mail", json!({"to": "panic"})),
+        ("e", "look", json!({"what": "x"})),
+    ]);
+    let (world, model) = (World::stopped(), Replies::new([batch, says("Done.")]));
+    let driven = world.drive(&model).await;
+    assert_eq!((driven.report.answer.as_str(), model.results().len()), ("Done.", 5));
+    assert_eq!((driven.report.unknown.len(), driven.report.failed.len(), driven.report.done.len()), (2, 2, 1));
+}
+
+#[tokio::test]
+async fn what_a_model_can_mend_is_told_by_name() {
+    let batch = calls([
+        ("a", "look", json!({})),
+        ("b", "pay", json!({"amount": "many"})),
+        ("c", "lookup", json!({})),
+        ("d", "look", json!("words")),
+    ]);
+    let (world, model) = (World::stopped(), Replies::new([batch, says("Done.")]));
+    world.drive(&model).await;
+    let results = model.results();
+    assert!(results[0].contains("what") && results[1].contains("amount"), "{results:?}");
+    assert!(["look", "mail", "pay"].iter().all(|name| results[2].contains(name)), "{results:?}");
+    assert!(results[3].contains("must be an object"), "{results:?}");
+}
+
+#[tokio::test]
+async fn results_and_errors_are_bounded_filled_and_without_secrets() {
+    let words = ["huge", "blank", "leak", "nothing", "missing"];
+    let batch = calls(words.map(|word| (word, "look", json!({ "what": word }))));
+    let (world, model) = (World::stopped(), Replies::new([batch, says("Done.")]));
+    world.drive(&model).await;
+    let results = model.results();
+    assert!(results.iter().all(|result| result.len() < 33_000), "{}", results[0].len());
+    assert!(results[0].contains("too large"), "{}", results[0]);
+    assert!(!results[2].contains("s3cret") && !results[2].contains("db.internal"), "{}", results[2]);
+    assert!(results[4].contains("Order 15003 does not exist."), "{}", results[4]);
+    assert_eq!(world.did("look"), 5, "an order number with 500 in it is no reason to try again");
+}
+
+#[tokio::test]
+async fn an_effect_whose_answer_was_lost_is_not_repeated_and_the_model_is_told_so() {
+    let mail = |id| calls([(id, "mail", json!({"to": "lost"}))]);
+    let database = Database::start().await;
+    let (world, model) = (World::on(database.store()), Replies::new([mail("a"), mail("b"), says("I do not know.")]));
+    let driven = world.drive(&model).await;
+    assert_eq!(world.did("mail"), 1);
+    assert!(model.results()[0].contains("may have been sent"), "{:?}", model.results());
+    assert_eq!(driven.report.unknown.len(), 2);
+    assert!(driven.report.text().contains("Not known whether it was done"));
+}
+
+#[tokio::test]
+async fn a_driver_killed_between_the_end_of_its_tools_and_the_save_is_followed_by_the_same_keys() {
+    let database = Database::start().await;
+    let batch = calls([("a", "pay", json!({"amount": 5})), ("b", "mail", json!({"to": "ada"}))]);
+    let (world, model) = (World::on(database.store()), Replies::new([batch]));
+    // Dies at the moment when the last of the calls has ended.
+    let dead = {
+        let ended = AtomicUsize::new(0);
+        let mut watch = |happening: Happening<'_>| {
+            assert!(
+                !(matches!(happening, Happening::Ended(..)) && ended.fetch_add(1, Ordering::SeqCst) == 1),
+                "killed"
+            );
+        };
+        let (driver, run) = (world.driver(&model), world.run(wide()));
+        let driving = driver.drive("c", run, None, &mut watch);
+        std::panic::AssertUnwindSafe(driving).catch_unwind().await.is_err()
+    };
+    assert!(dead);
+    let next = Replies::new([says("Done.")]);
+    let driven = world.resume(&next).await;
+    assert_eq!((driven.report.answer.as_str(), driven.report.done.len()), ("Done.", 2));
+    assert_eq!((world.did("pay"), world.did("mail")), (1, 1), "each was done once");
+    assert!(next.results().iter().all(|result| result.contains("earlier, equal call")), "{:?}", next.results());
+}
+
+#[tokio::test]
+async fn a_batch_pauses_for_a_person_and_each_call_runs_once_after_the_approval() {
+    let database = Database::start().await;
+    let batch = calls([
+        ("a", "look", json!({"what": "x"})),
+        ("b", "pay", json!({"amount": 500})),
+        ("c", "mail", json!({"to": "ada"})),
+    ]);
+    let (world, model) = (World::on(database.store()), Replies::new([batch]));
+    let paused = world.drive(&model).await;
+    assert_eq!((paused.report.stop, world.log.lock().unwrap().len()), (Stop::AwaitingApproval, 0));
+    let key = paused.report.waiting[0].key.clone().expect("a key");
+    let still = world.resume(&Replies::new([])).await;
+    assert_eq!(still.report.stop, Stop::AwaitingApproval);
+    database.store().decide_approval(&key, "ada", Verdict::Approve).await.expect("it waits");
+    let driven = world.resume(&Replies::new([says("Done.")])).await;
+    assert_eq!((driven.report.stop, driven.report.done.len()), (Stop::EndTurn, 3));
+    assert_eq!((world.did("look"), world.did("pay"), world.did("mail")), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn after_a_refusal_the_paused_batch_goes_on_with_what_may_run() {
+    let database = Database::start().await;
+    let batch = calls([("b", "pay", json!({"amount": 500})), ("c", "mail", json!({"to": "ada"}))]);
+    let (world, model) = (World::on(database.store()), Replies::new([batch]));
+    let paused = world.drive(&model).await;
+    let key = paused.report.waiting[0].key.clone().expect("a key");
+    database.store().decide_approval(&key, "ada", Verdict::Deny).await.expect("it waits");
+    let next = Replies::new([says("It was refused.")]);
+    world.resume(&next).await;
+    assert!(next.results()[0].contains("refused"), "{:?}", next.results());
+    assert_eq!((world.did("pay"), world.did("mail")), (0, 1));
+}
+
+#[tokio::test]
+async fn a_call_that_needs_no_approval_does_not_pause() {
+    let database = Database::start().await;
+    let model = Replies::new([calls([("b", "pay", json!({"amount": 5}))]), says("Paid.")]);
+    assert_eq!(World::on(database.store()).drive(&model).await.report.answer, "Paid.");
+}
+
+#[tokio::test]
+async fn a_dead_drivers_calls_are_told_by_their_records_when_the_person_has_moved_on() {
+    let database = Database::start().await;
+    let batch = calls([
+        ("a", "mail", json!({"to": "ada"})),
+        ("b", "mail", json!({"to": "hang"})),
+        ("c", "pay", json!({"amount": 1})),
+    ]);
+    let (world, model) = (World::on(database.store()), Replies::new([batch]));
+    // Dies when the first has ended; the second never does.
+    let mut watch = |happening: Happening<'_>| assert!(!matches!(happening, Happening::Ended(..)), "killed");
+    let (driver, run) = (world.driver(&model), world.run(wide()));
+    let driving = driver.drive("c", run, None, &mut watch);
+    assert!(std::panic::AssertUnwindSafe(driving).catch_unwind().await.is_err());
+    let (mut run, revision) = world.conversations.load("c").await.expect("it is there").expect("a conversation");
+    run.resumed();
+    run.ask("Stop! What was sent?");
+    let done_before = world.log.lock().unwrap().len();
+    let next = Replies::new([says("I see.")]);
+    let driven = world.driver(&next).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved");
+    assert_eq!(world.log.lock().unwrap().len(), done_before, "nothing was run");
+    assert!(
+        driven.report.unknown.iter().any(|item| item.arguments == json!({"to": "hang"})),
+        "{:?}",
+        driven.report.unknown
+    );
+    assert_eq!(next.results().len(), 3);
+}
+
+#[tokio::test]
+async fn of_two_drivers_of_one_conversation_only_one_goes_on() {
+    let world = World::stopped();
+    let (first, second) = (Replies::new([look("a", "x"), says("First.")]), Replies::new([says("Second.")]));
+    let (one, two) = (world.driver(&first), world.driver(&second));
+    let (mut quiet, mut quiet_too) = (|_: Happening<'_>| {}, |_: Happening<'_>| {});
+    let (one, two) = tokio::join!(
+        one.drive("c", world.run(wide()), None, &mut quiet),
+        two.drive("c", world.run(wide()), None, &mut quiet_too),
+    );
+    assert!(one.is_ok());
+    assert!(matches!(two, Err(SaveError::Superseded)), "{two:?}");
+    assert_eq!(second.asked(), 0, "it stops before it does anything");
+}
+
+/// A place that refuses the save of this number.
+struct Refusing(InMemory, AtomicUsize, usize);
+
+impl Conversations for Refusing {
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<(AgentRun, Revision)>, SaveError>> {
+        self.0.load(id)
+    }
+
+    fn save<'a>(
+        &'a self,
+        id: &'a str,
+        run: &'a AgentRun,
+        after: Option<Revision>,
+    ) -> BoxFuture<'a, Result<Revision, SaveError>> {
+        if self.1.fetch_add(1, Ordering::SeqCst) == self.2 {
+            return async { Err(SaveError::Superseded) }.boxed();
+        }
+        self.0.save(id, run, after)
+    }
+}
+
+#[tokio::test]
+async fn no_call_of_a_reply_runs_that_was_not_saved() {
+    let world = World::stopped();
+    let model = Replies::new([calls([("a", "mail", json!({"to": "ada"}))]), says("Sent.")]);
+    let conversations = Refusing(InMemory::default(), AtomicUsize::new(0), 1);
+    let driver = Driver { conversations: &conversations, ..world.driver(&model) };
+    let driven = driver.drive("c", world.run(wide()), None, &mut |_| {}).await;
+    assert!(driven.is_err());
+    assert_eq!((model.asked(), world.did("mail")), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_process_ends_a_request_and_a_call_and_the_report_is_honest() {
+    let (world, model) = (World::stopped(), Replies::new([]));
+    let ends = world.ending.clone();
+    let later = async move {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        ends.begin();
+    };
+    let (driven, ()) = tokio::join!(world.drive(&model), later);
+    assert_eq!((driven.report.stop, model.asked()), (Stop::Interrupted, 1));
+
+    let world = World::stopped();
+    let model = Replies::new([calls([("a", "mail", json!({"to": "hang"}))])]);
+    let (ends, pipeline) = (world.ending.clone(), world.pipeline.clone());
+    let later = async move {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        ends.begin();
+        pipeline.end();
+    };
+    let (driven, ()) = tokio::join!(world.drive(&model), later);
+    assert_eq!((driven.report.stop, driven.report.unknown.len()), (Stop::Interrupted, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_the_time_up_in_the_middle_the_turn_is_resumed_where_it_stopped() {
+    let mut world = World::stopped();
+    world.time = Duration::from_secs(3);
+    let model = Replies::new([look("a", "slow"), look("b", "slow"), look("c", "slow"), says("Late.")]);
+    let first = world.drive(&model).await;
+    assert_eq!(first.report.stop, Stop::Time);
+    world.time = Duration::from_secs(60);
+    let second = world.resume(&Replies::new([says("Done.")])).await;
+    assert_eq!(second.report.answer, "Done.");
+    assert!(second.report.done.len() >= 2, "what was done before is in the report of the turn");
+}
+
+#[tokio::test]
+async fn what_happens_is_told_as_it_happens() {
+    let (world, model) = (World::stopped(), Replies::new([look("a", "x"), says("Found.")]));
+    let mut told = Vec::new();
+    let mut watch = |happening: Happening<'_>| {
+        told.push(match happening {
+            Happening::Asked(_) => String::from("asked"),
+            Happening::Heard(text) => format!("heard {text}"),
+            Happening::Began(calls) => format!("began {}", calls.len()),
+            Happening::Ended(call, _) => format!("ended {}", call.id),
+            _ => String::from("other"),
+        });
+    };
+    world.driver(&model).drive("c", world.run(wide()), None, &mut watch).await.expect("it is saved");
+    assert_eq!(told, ["asked", "began 1", "ended a", "asked", "heard Found."]);
+}

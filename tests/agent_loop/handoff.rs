@@ -1,0 +1,108 @@
+//! The report: nothing that happened is missing from it, and nothing is in it that did not.
+
+use action_group::{
+    agent::{limits::Limits, report::Report, stop::Stop},
+    outcome::{Changed, Failure, FailureKind, Outcome},
+};
+use serde_json::{Value, json};
+
+use crate::machine::{Machine, calls, says, success, wide};
+
+fn mixed() -> (Machine, Report) {
+    let batch = calls([
+        ("a", "look", json!({"what": "x"})),
+        ("b", "look", json!({"what": "y"})),
+        ("c", "mail", json!({"to": "ada"})),
+        ("d", "pay", json!({"amount": 5})),
+    ]);
+    let mut machine = Machine::new(Limits { max_tool_calls: 3, ..wide() }, [batch, says("Everything is done!")]);
+    machine.outcome = Box::new(|call| match call.id.as_str() {
+        "a" => success(),
+        "b" => Outcome::Failure(Failure::new(FailureKind::NotFound, "There is no y.")),
+        _ => Outcome::Failure(
+            Failure::new(FailureKind::OutcomeUnknown, "The server did not answer.")
+                .with_changed(Changed::Unknown, "The mail may have been sent."),
+        ),
+    });
+    let report = machine.go();
+    (machine, report)
+}
+
+#[test]
+fn each_call_stands_where_it_belongs() {
+    let (_, report) = mixed();
+    assert_eq!(report.stop, Stop::MaxToolCalls);
+    let names =
+        |items: &[action_group::agent::report::Item]| items.iter().map(|item| item.tool.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&report.done), ["look"]);
+    assert_eq!(names(&report.failed), ["look"]);
+    assert_eq!(names(&report.unknown), ["mail"]);
+    assert_eq!(names(&report.not_attempted), ["pay"]);
+}
+
+#[test]
+fn the_text_says_it_all_and_the_models_words_are_marked_as_unchecked() {
+    let (_, report) = mixed();
+    for words in [
+        "max_tool_calls = 3",
+        "Done:",
+        "There is no y.",
+        "The mail may have been sent.",
+        "Not attempted:",
+        "pay {\"amount\":5}",
+    ] {
+        assert!(report.answer.contains(words), "{words}: {}", report.answer);
+    }
+    assert!(!report.answer.contains("Everything is done!"));
+    assert!(report.text().contains("which nobody has checked:\nEverything is done!"));
+}
+
+#[test]
+fn the_json_is_read_back_as_the_same_report() {
+    let (_, report) = mixed();
+    let json = report.to_json();
+    assert_eq!((&json["stop"], &json["resume"]), (&json!("max_tool_calls"), &json!("say")));
+    assert_eq!(json["unknown"][0]["arguments"], json!({"to": "ada"}));
+    assert_eq!(serde_json::from_value::<Report>(json).expect("a report"), report);
+}
+
+#[test]
+fn an_answer_of_the_model_does_not_hide_what_is_unknown() {
+    let mut machine = Machine::new(wide(), [calls([("c", "mail", json!({"to": "ada"}))]), says("Sent!")]);
+    machine.outcome = Box::new(|_| {
+        Outcome::Failure(
+            Failure::new(FailureKind::OutcomeUnknown, "No answer.").with_changed(Changed::Unknown, "Perhaps."),
+        )
+    });
+    let report = machine.go();
+    assert_eq!(report.answer, "Sent!");
+    assert!(report.text().contains("Not known whether it was done:\n- mail"), "{}", report.text());
+}
+
+#[test]
+fn a_report_of_many_and_large_calls_stays_readable() {
+    let replies = (0..40).map(|n| calls([(format!("r{n}").as_str(), "look", json!({"what": "x".repeat(10_000)}))]));
+    let report = Machine::new(Limits { max_steps: 30, ..wide() }, replies).go();
+    assert!(report.answer.len() < 4_000 && report.answer.contains("and 20 more"), "{}", report.answer);
+    assert!(report.to_json().to_string().len() < 20_000);
+}
+
+#[test]
+fn nothing_that_people_or_models_wrote_is_shown_by_debug() {
+    let (machine, report) = mixed();
+    let shown = format!("{:?} {report:?} {:?} {:?}", machine.run, report.unknown, machine.ran);
+    for secret in ["ada", "Please help", "Everything", "There is no y"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+    }
+}
+
+#[test]
+fn a_run_in_the_middle_can_report_too() {
+    let mut machine = Machine::new(wide(), [calls([("c", "mail", json!({"to": "ada"}))])]);
+    machine.step();
+    assert_eq!(machine.run.report().not_attempted.len(), 1);
+    machine.reload();
+    let report = machine.run.report();
+    assert_eq!((report.unknown.len(), report.stop), (1, Stop::Interrupted));
+    let _: Value = report.to_json();
+}

@@ -1,0 +1,30 @@
+//! The agent loop: that it always ends, and ends well.
+//!
+//! | module | shows |
+//! | --- | --- |
+//! | `history` | that each request is one that Bedrock takes |
+//! | `limits` | that each limit holds, and what the model may still do at it |
+//! | `stops` | each stop reason, by name |
+//! | `approval` | the pause for a person, and what ends it |
+//! | `handoff` | the report |
+//! | `property` | all of it with random models, failures, kills and resumes |
+//! | `driven` | the driver with the real pipeline |
+//! | `command` | `dev run-loop` |
+
+#![cfg(feature = "dev")] // the embedded DynamoDB
+
+#[path = "../legal/mod.rs"]
+mod legal;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod approval;
+mod command;
+mod driven;
+mod handoff;
+mod history;
+mod limits;
+mod machine;
+mod property;
+mod stops;
+mod toolbox;

@@ -1,0 +1,326 @@
+//! Random models, outcomes, limits, kills, interruptions, persons: whatever comes, the loop ends, no limit is passed, every
+//! request is one that Bedrock takes, and no effect is made twice.
+//!
+//! The world keeps what a real one keeps: the last saved state, and for each key of an effect that it was made. A kill
+//! throws away all but that.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use action_group::{
+    agent::{
+        limits::{Limits, TimeLeft},
+        model::{ModelFailure, ModelFailureKind, ModelReply},
+        run::{AgentRun, Next, ToolCall},
+        stop::Stop,
+    },
+    call::Standing,
+    outcome::{Changed, Failure, FailureKind, Outcome},
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{legal, machine::tools};
+
+/// What may come next, drawn at random. Each number chooses among what is possible then.
+#[derive(Clone, Debug)]
+struct Chance {
+    /// Kills the process: before the action (0), after it and before it is saved (1), not at all.
+    kill: u8,
+    reply: Value,
+    stop_reason: &'static str,
+    usage: Option<(u64, u64)>,
+    fails: u8,
+    outcomes: Vec<u8>,
+    time: u64,
+    person: u8,
+}
+
+fn block() -> impl Strategy<Value = Value> {
+    let id = prop_oneof![4 => "[ab]", 1 => Just(String::new()), 1 => "[ -~]{1,80}"];
+    let name = prop_oneof![
+        5 => Just("look"),
+        4 => Just("pay"),
+        4 => Just("mail"),
+        1 => Just("no_such_tool"),
+        1 => Just("lo ok"),
+        1 => Just(""),
+    ];
+    let input = prop_oneof![
+        6 => (0_u8..4).prop_map(|n| json!({ "n": n })),
+        1 => Just(json!(null)),
+        1 => Just(json!("words")),
+        1 => Just(json!({"a": {"__type": 1}})),
+    ];
+    let call = (id, name, input)
+        .prop_map(|(id, name, input)| json!({"toolUse": {"toolUseId": id, "name": name, "input": input}}));
+    prop_oneof![
+        6 => call,
+        2 => prop_oneof![Just(""), Just(" "), Just("Some text.")].prop_map(|text| json!({ "text": text })),
+        1 => Just(json!({"reasoningContent": {"reasoningText": {"text": "Hm."}}})),
+        1 => Just(json!({"toolUse": null, "text": null})),
+        1 => Just(json!({"toolResult": {"toolUseId": "a", "status": "success", "content": [{"text": "x"}]}})),
+    ]
+}
+
+fn chance() -> impl Strategy<Value = Chance> {
+    let reasons = prop_oneof![
+        12 => Just("tool_use"),
+        3 => Just("end_turn"),
+        1 => Just("max_tokens"),
+        1 => Just("malformed_tool_use"),
+        1 => Just("stop_sequence"),
+        1 => Just("guardrail_intervened"),
+        1 => Just("brand_new"),
+    ];
+    let usage = prop::option::weighted(0.8, (0_u64..3_000, 0_u64..500));
+    let reply = prop::collection::vec(block(), 0..5).prop_map(Value::from);
+    let outcomes = prop::collection::vec(0_u8..8, 0..6);
+    (0_u8..10, reply, reasons, usage, 0_u8..12, outcomes, 0_u64..20, 0_u8..8).prop_map(
+        |(kill, reply, stop_reason, usage, fails, outcomes, time, person)| Chance {
+            kill,
+            reply,
+            stop_reason,
+            usage,
+            fails,
+            outcomes,
+            time,
+            person,
+        },
+    )
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (1_u32..6, 0_u32..8, 1_u32..4, 1_u32..4, 0_u64..30_000).prop_map(|(steps, calls, row, same, tokens)| Limits {
+        max_steps: steps,
+        max_tool_calls: calls,
+        max_consecutive_failures: row,
+        max_identical_failures: same,
+        ..Limits::new(tokens)
+    })
+}
+
+/// What outlives a process.
+struct World {
+    saved: String,
+    /// The effects that were made, by what their key is made of.
+    effects: BTreeMap<String, u32>,
+    /// The calls that were handed out, by ordinal: the same one each time.
+    handed_out: BTreeMap<usize, ToolCall>,
+    limits: Limits,
+    /// Of the turn.
+    requests: u32,
+    /// Of this driver, in a row.
+    failures: u32,
+    ran: Vec<usize>,
+    told_tokens: u64,
+    largest_reply: u64,
+}
+
+impl World {
+    fn save(&mut self, run: &AgentRun) {
+        self.saved = serde_json::to_string(run).expect("JSON");
+    }
+
+    fn load(&mut self) -> AgentRun {
+        self.failures = 0;
+        let mut run: AgentRun = serde_json::from_str(&self.saved).expect("a run");
+        run.resumed();
+        run
+    }
+
+    /// A call as a pipeline with records treats it: what was made is not made again.
+    fn run(&mut self, call: &ToolCall, chance: u8) -> Outcome {
+        let before = self.handed_out.entry(call.ordinal).or_insert_with(|| call.clone());
+        assert!(before == call, "handed out again as another call");
+        if call.tool == "look" {
+            return if chance < 3 { failed(FailureKind::NotFound) } else { success(false) };
+        }
+        if !matches!(call.tool.as_str(), "pay" | "mail") {
+            return failed(FailureKind::UnknownTool);
+        }
+        let key = format!("{} {}", call.tool, call.input);
+        match (self.effects.contains_key(&key), chance) {
+            (true, _) => success(true),
+            (false, 0) => failed(FailureKind::Rejected),
+            (false, 1) => {
+                Outcome::Failure(Failure::new(FailureKind::OutcomeUnknown, "?").with_changed(Changed::Unknown, "?"))
+            }
+            (false, 2) => failed(FailureKind::ApprovalRequired),
+            (false, _) => {
+                *self.effects.entry(key).or_default() += 1;
+                success(false)
+            }
+        }
+    }
+}
+
+fn failed(kind: FailureKind) -> Outcome {
+    Outcome::Failure(Failure::new(kind, "It did not work."))
+}
+
+fn success(replayed: bool) -> Outcome {
+    Outcome::Success { result: json!([1]), replayed }
+}
+
+fn standing(chance: u8) -> Standing {
+    match chance {
+        0 => Standing::Waits(String::from("pay#1")),
+        1 => Standing::Denied,
+        2 => Standing::Unavailable,
+        3 => Standing::Done(json!(1)),
+        4 => Standing::Unknown,
+        _ => Standing::Clear,
+    }
+}
+
+fn reply(chance: &Chance) -> ModelReply {
+    let mut body = json!({
+        "output": {"message": {"role": "assistant", "content": chance.reply}},
+        "stopReason": chance.stop_reason,
+    });
+    if let Some((input, output)) = chance.usage {
+        body["usage"] = json!({"inputTokens": input, "outputTokens": output, "cacheReadInputTokens": 1});
+    }
+    ModelReply::from_converse(&body)
+}
+
+/// One action of a driver. True at the end of the turn.
+fn act(run: &mut AgentRun, world: &mut World, chance: &Chance) -> bool {
+    let time = TimeLeft(if chance.time == 0 { Duration::ZERO } else { Duration::from_secs(chance.time) });
+    let outcome = |index: usize| chance.outcomes.get(index).copied().unwrap_or(7);
+    match run.next(time) {
+        Next::CallModel(request) => {
+            let shown = json!(request);
+            assert_eq!(legal::history::faults(&shown), [""; 0], "{shown}");
+            assert!(world.told_tokens < world.limits.max_tokens, "a request without a token left");
+            if chance.fails == 0 {
+                let kind = if chance.kill % 2 == 0 { ModelFailureKind::Model } else { ModelFailureKind::Throttled };
+                run.model_failed(ModelFailure { kind, sentence: String::from("No.") });
+                world.failures += 1;
+                assert!(world.failures <= 2, "a driver asks twice at most for one answer");
+                return false;
+            }
+            (world.requests, world.failures) = (world.requests + 1, 0);
+            assert!(world.requests <= world.limits.max_steps + 1, "more than the steps and the closing request");
+            if let Some((input, output)) = chance.usage {
+                world.told_tokens += input + output + 1;
+                world.largest_reply = world.largest_reply.max(input + output + 1);
+            }
+            run.model_replied(reply(chance));
+        }
+        Next::AskApproval(calls) | Next::ReadRecords(calls) => {
+            let stands = |(index, call): (usize, &ToolCall)| (call.ordinal, standing(outcome(index)));
+            run.records_read(calls.iter().enumerate().map(stands).collect());
+        }
+        Next::RunTools(calls) => {
+            assert_eq!(
+                json!(run),
+                serde_json::from_str::<Value>(&world.saved).expect("JSON"),
+                "handed out before it was saved"
+            );
+            let ended: Vec<_> = calls
+                .iter()
+                .enumerate()
+                .map(|(index, call)| {
+                    world.ran.push(call.ordinal);
+                    (call.ordinal, world.run(call, outcome(index)))
+                })
+                .collect();
+            world.ran.sort_unstable();
+            world.ran.dedup();
+            assert!(world.ran.len() <= world.limits.max_tool_calls as usize, "too many calls");
+            // A driver may lose some of them.
+            let lost = usize::from(chance.person == 0);
+            run.tools_ended(ended.into_iter().skip(lost).collect());
+        }
+        Next::Pause(waiting) => {
+            assert!(!waiting.is_empty());
+            return true;
+        }
+        Next::End(report) => {
+            assert!(!report.answer.trim().is_empty());
+            assert!(chance.time > 0 || report.stop != Stop::AwaitingApproval);
+            return true;
+        }
+    }
+    false
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_comes_the_loop_ends_within_its_limits_and_makes_no_effect_twice(
+        limits in limits(),
+        chances in prop::collection::vec(chance(), 1..60),
+    ) {
+        let mut run = AgentRun::new(limits.clone(), tools());
+        run.ask("Please help.");
+        let mut world = World {
+            saved: String::new(),
+            effects: BTreeMap::new(),
+            handed_out: BTreeMap::new(),
+            limits,
+            requests: 0,
+            failures: 0,
+            ran: Vec::new(),
+            told_tokens: 0,
+            largest_reply: 0,
+        };
+        world.save(&run);
+        for chance in &chances {
+            // A driver first saves what it is given.
+            world.save(&run);
+            if chance.kill == 0 {
+                run = world.load();
+                world.save(&run);
+            }
+            let again = format!("{:?}", run.next(TimeLeft::UNLIMITED));
+            prop_assert_eq!(again, format!("{:?}", run.next(TimeLeft::UNLIMITED)), "the same, if it is asked again");
+            let before = (world.requests, world.told_tokens);
+            let ended = act(&mut run, &mut world, chance);
+            if chance.kill == 1 {
+                run = world.load(); // what was not saved is lost
+                (world.requests, world.told_tokens) = before; // nor can it be counted
+            }
+            if ended {
+                match chance.person {
+                    0..4 => {
+                        world.save(&run);
+                        run = world.load();
+                            }
+                    4 => run.interrupted(),
+                    _ => {
+                        run.put_down();
+                        world.save(&run);
+                        run = world.load();
+                        run.ask("And now?");
+                        (world.requests, world.told_tokens, world.ran) = (0, 0, Vec::new());
+                    }
+                }
+            }
+            prop_assert!(world.effects.values().all(|made| *made == 1));
+            prop_assert!(world.effects.len() <= world.handed_out.len());
+            // One answer may pass the limit of tokens, by what its model takes beyond the estimate; never two.
+            prop_assert!(world.told_tokens <= world.limits.max_tokens + world.largest_reply);
+        }
+        // Left alone, with a model that only calls and a person that never answers, it ends in a bounded number of actions.
+        let last = Chance {
+            kill: 9,
+            reply: json!([{"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}]),
+            stop_reason: "tool_use",
+            usage: Some((1, 1)),
+            fails: 9,
+            outcomes: vec![7; 6],
+            time: 20,
+            person: 7,
+        };
+        (world.requests, world.ran) = (0, Vec::new());
+        let most = 4 * (world.limits.max_steps as usize + 3);
+        let ended = (0..most).any(|_| {
+            world.save(&run);
+            act(&mut run, &mut world, &last)
+        });
+        prop_assert!(ended, "it goes on and on");
+    }
+}
