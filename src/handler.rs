@@ -104,7 +104,7 @@ impl Handler {
         let (door, request) = self.read(&invocation).inspect_err(|error| {
             tracing::warn!(request_id = invocation.request_id, error_type = error.error_type, "not a tool call");
         })?;
-        let origin = Origin { door: door.name, request_id: invocation.request_id, trace_id: invocation.trace_id };
+        let origin = Origin::new(door.name, &invocation.request_id, invocation.trace_id.as_deref());
         let around = Surroundings { origin, deadline, limit: door.limit };
         let outcomes = join_all(request.calls.into_iter().map(|call| self.pipeline.run(call, &around))).await;
         Ok((request.encode)(outcomes))

@@ -249,7 +249,7 @@ pub fn left_out(size: usize) -> Value {
 }
 
 /// How a call ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Outcome {
     /// The tool's result.
     Success {
@@ -260,6 +260,18 @@ pub enum Outcome {
     },
     /// There is no result.
     Failure(Failure),
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // A result is the caller's own.
+            Self::Success { replayed, .. } => {
+                f.debug_struct("Success").field("replayed", replayed).finish_non_exhaustive()
+            }
+            Self::Failure(failure) => f.debug_tuple("Failure").field(failure).finish(),
+        }
+    }
 }
 
 impl Outcome {

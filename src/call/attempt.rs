@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::{select, task::AbortHandle, time::timeout};
+use tracing::Instrument;
 
 use crate::{
     ending::Ending,
@@ -80,7 +81,7 @@ pub async fn run<T: Send + 'static>(
     time: Duration,
     ending: &Ending,
 ) -> Result<T, Ended> {
-    let task = tokio::spawn(code);
+    let task = tokio::spawn(code.in_current_span());
     let _abort = Abort(task.abort_handle());
     let ended = select! {
         biased; // what has ended well has ended well

@@ -23,7 +23,7 @@ pub(super) async fn permit(
     match timeout(deadline.time_left(), policy.authorise(tool, arguments, &call.caller)).await {
         Ok(Decision::Allow) => Ok(()),
         Ok(Decision::Deny(rule)) => {
-            report.fault = Some(super::pipeline::bounded(&rule));
+            report.fault = Some(crate::telemetry::bounded(&rule));
             Err(explain::nothing_here(FailureKind::Denied, "The caller may not make this call."))
         }
         Ok(Decision::Unavailable) | Err(_) => {

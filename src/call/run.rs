@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
+use tracing::Instrument;
 
 use super::{
     Call, attempt,
@@ -61,14 +62,22 @@ impl Run<'_> {
             return Err(Ended::NoTime);
         }
         self.report.attempts += 1;
+        let began = Instant::now();
+        let span = tracing::error_span!("attempt", attempt = self.report.attempts);
         let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
-        let ended = attempt::run(code, time, self.ending).await;
+        let ended = attempt::run(code, time, self.ending).instrument(span).await;
         let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
         if has_answered(&ended) {
             self.retries.earn(self.conversation());
         }
         let end = ended.as_ref().err().map_or("success", Ended::name);
-        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
+        tracing::debug!(
+            tool = self.tool().name,
+            attempt = self.report.attempts,
+            end,
+            duration_ms = began.elapsed().as_millis(),
+            "attempt"
+        );
         ended
     }
 
@@ -126,12 +135,12 @@ impl Run<'_> {
         self.call.caller.conversation()
     }
 
-    /// Leaves the cause in the log: its type always, its text at DEBUG only.
+    /// Leaves the cause in the log: its type always, its text, which may hold secrets, at TRACE only.
     pub(super) fn note(&mut self, ended: &Ended) {
         match ended {
             Ended::Failed(error) => {
                 if let Some(cause) = error.cause() {
-                    tracing::debug!(reference = self.report.reference, cause = ?cause, "cause");
+                    tracing::trace!(reference = self.report.reference, cause = ?cause, "cause");
                 }
                 if error.kind() == ToolErrorKind::Internal {
                     self.report.fault = Some(error.source_type.to_owned());

@@ -1,13 +1,27 @@
 //! What a call leaves behind: one metric line and one log line. Neither holds arguments, results or secrets.
+//!
+//! | module | its one idea |
+//! | --- | --- |
+//! | [`metrics`] | the table of all metrics |
+//! | `emf` | the metric line |
+//! | `log` | the log line, and how logging starts |
+//! | `json` | log lines as JSON, with the fields of the spans around them |
+//!
+//! `docs/operations.md` has the tables of both, and what to do when an alarm goes.
 
 mod emf;
+mod json;
 mod log;
+pub mod metrics;
 
 use std::{fmt, io::Write, sync::Mutex, time::Duration};
 
+use aws_smithy_types::{DateTime, date_time::Format};
+use tracing::Span;
+
 pub use self::log::{LogFormat, init_logs};
 use crate::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     outcome::{Failure, Outcome},
     tool::Definition,
 };
@@ -22,8 +36,24 @@ pub struct Origin {
     pub door: &'static str,
     /// Lambda's id of the invocation.
     pub request_id: String,
-    /// The X-Ray trace header.
+    /// The id of the X-Ray trace.
     pub trace_id: Option<String>,
+}
+
+impl Origin {
+    /// An invocation through this door, with Lambda's id and the X-Ray trace header, of which the id is kept.
+    pub fn new(door: &'static str, request_id: &str, trace_header: Option<&str>) -> Self {
+        let trace_id = |header: &str| {
+            let root = header.split(';').find_map(|part| part.trim().strip_prefix("Root="));
+            bounded(root.unwrap_or(header))
+        };
+        Self { door, request_id: bounded(request_id), trace_id: trace_header.map(trace_id) }
+    }
+}
+
+/// A text from outside, cut to what a line can bear.
+pub(crate) fn bounded(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
 /// What one call did, for its two lines.
@@ -67,25 +97,57 @@ impl Report {
             ..Self::default()
         }
     }
+
+    /// The span of the call. It has the highest level, so that every line inside tells which call it is about.
+    pub(crate) fn span(&self, origin: &Origin) -> Span {
+        tracing::error_span!(
+            "call",
+            request_id = origin.request_id,
+            trace_id = origin.trace_id,
+            door = origin.door,
+            conversation = self.conversation,
+            tool = self.tool,
+            call_id = self.call_id,
+        )
+    }
+}
+
+/// A namespace, or the value of a dimension, as CloudWatch takes it: 1 to 255 printable ASCII characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Label(String);
+
+impl Label {
+    /// The text, or what is left of it; `unknown` if nothing is.
+    fn of(text: &str) -> Self {
+        let printable = text.chars().filter(|c| *c == ' ' || c.is_ascii_graphic());
+        let kept: String = printable.skip_while(|c| *c == ':').take(255).collect();
+        Self(if kept.trim().is_empty() { String::from("unknown") } else { kept })
+    }
+
+    fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Writes the lines of every call.
 pub struct Telemetry {
-    namespace: String,
-    service: String,
+    namespace: Label,
+    service: Label,
     clock: Clock,
     metrics: Mutex<Box<dyn Write + Send>>,
 }
 
 impl Telemetry {
-    /// Metrics go to `metrics`, a line each; log lines go through `tracing`.
+    /// Metrics go to `metrics`, a line each; log lines go through `tracing`. What CloudWatch would not take in the two
+    /// names is left out of them.
     pub fn new(
-        namespace: impl Into<String>,
-        service: impl Into<String>,
+        namespace: impl AsRef<str>,
+        service: impl AsRef<str>,
         clock: Clock,
         metrics: Box<dyn Write + Send>,
     ) -> Self {
-        Self { namespace: namespace.into(), service: service.into(), clock, metrics: Mutex::new(metrics) }
+        let (namespace, service) = (Label::of(namespace.as_ref()), Label::of(service.as_ref()));
+        Self { namespace, service, clock, metrics: Mutex::new(metrics) }
     }
 
     /// Writes the two lines of a call that has ended.
@@ -121,4 +183,50 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
 
 fn changed_name(outcome: &Outcome) -> Option<&'static str> {
     outcome.failure().map(Failure::changed).map(crate::outcome::Changed::name)
+}
+
+/// RFC 3339 in UTC.
+fn rfc3339(time: Timestamp) -> String {
+    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    // Fails only for years that RFC 3339 cannot write.
+    DateTime::from_millis(millis).fmt(Format::DateTime).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_are_rfc_3339() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400_000, "2000-02-29T00:00:00Z"),
+            (1_700_000_000_123, "2023-11-14T22:13:20.123Z"),
+            (4_102_444_799_999, "2099-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(rfc3339(Timestamp::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn of_a_trace_header_the_id_of_the_trace_is_kept() {
+        let id = |header| Origin::new("mcp", "r-1", Some(header)).trace_id.expect("an id");
+        assert_eq!(
+            id("Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"),
+            "1-5759e988-bd862e3fe1be46a994272793"
+        );
+        assert_eq!(id("Sampled=1; Root=1-2-3"), "1-2-3");
+        assert_eq!(id("something\nelse"), "somethingelse");
+        assert_eq!(id(&"x".repeat(1_000_000)).len(), 80);
+    }
+
+    #[test]
+    fn a_label_is_what_cloudwatch_takes() {
+        assert_eq!(Label::of("My Shop/Tools").as_str(), "My Shop/Tools");
+        assert_eq!(Label::of("\u{fc}::a\tb\u{fc}c").as_str(), "abc");
+        assert_eq!(Label::of(&"x".repeat(300)).as_str().len(), 255);
+        for nothing in ["", " ", ":", "\n"] {
+            assert_eq!(Label::of(nothing).as_str(), "unknown");
+        }
+    }
 }
