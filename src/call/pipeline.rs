@@ -83,7 +83,7 @@ impl Pipeline {
         let mut lines = Lines::begin(&self.telemetry, around, tool);
         lines.report.call_id = call.id.as_deref().map(bounded);
         lines.report.conversation = call.caller.conversation().map(bounded);
-        let span = lines.report.span(&around.origin);
+        let span = self.telemetry.span(&around.origin, &lines.report);
         async {
             // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call
             // its answer.

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    Trouble,
+    Trouble, alarms,
     approve::{self, Decide, Pending},
+    dashboard,
     invoke::{self, Invoke},
     schema::{self, Schema},
     serve::{self, Dynamodb},
@@ -35,6 +36,12 @@ pub enum Command {
     /// Print the tool definitions that a caller of DOOR wants.
     #[command(after_help = schema::HELP)]
     Schema(Schema),
+    /// Print the CloudFormation template of a dashboard with every tool on it.
+    #[command(after_help = dashboard::HELP)]
+    Dashboard,
+    /// Print the CloudFormation template of the alarms of every tool.
+    #[command(after_help = alarms::HELP)]
+    Alarms,
     /// List the calls that wait for a person's approval.
     #[command(after_help = "Example:\n  dev pending --db orders.db")]
     Pending(Pending),
@@ -59,6 +66,8 @@ pub async fn run(command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::Invoke(options) => invoke::run(options).await,
         Command::Schema(options) => schema::run(&options),
+        Command::Dashboard => dashboard::run(),
+        Command::Alarms => alarms::run(),
         Command::Pending(options) => approve::pending(&options).await,
         Command::Approve(options) => approve::decide(&options, Verdict::Approve).await,
         Command::Deny(options) => approve::decide(&options, Verdict::Deny).await,

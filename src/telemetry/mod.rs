@@ -97,19 +97,6 @@ impl Report {
             ..Self::default()
         }
     }
-
-    /// The span of the call. It has the highest level, so that every line inside tells which call it is about.
-    pub(crate) fn span(&self, origin: &Origin) -> Span {
-        tracing::error_span!(
-            "call",
-            request_id = origin.request_id,
-            trace_id = origin.trace_id,
-            door = origin.door,
-            conversation = self.conversation,
-            tool = self.tool,
-            call_id = self.call_id,
-        )
-    }
 }
 
 /// A namespace, or the value of a dimension, as CloudWatch takes it: 1 to 255 printable ASCII characters.
@@ -148,6 +135,20 @@ impl Telemetry {
     ) -> Self {
         let (namespace, service) = (Label::of(namespace.as_ref()), Label::of(service.as_ref()));
         Self { namespace, service, clock, metrics: Mutex::new(metrics) }
+    }
+
+    /// The span of a call. It has the highest level, so that every line inside tells which call it is about.
+    pub(crate) fn span(&self, origin: &Origin, report: &Report) -> Span {
+        tracing::error_span!(
+            "call",
+            service = self.service.as_str(),
+            request_id = origin.request_id,
+            trace_id = origin.trace_id,
+            door = origin.door,
+            conversation = report.conversation,
+            tool = report.tool,
+            call_id = report.call_id,
+        )
     }
 
     /// Writes the two lines of a call that has ended.
