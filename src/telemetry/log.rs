@@ -40,7 +40,10 @@ pub fn init_logs(format: LogFormat, filter: Targets) {
             .with_filter(filter_fn(|metadata| metadata.is_event()))
             .boxed(),
     };
-    if tracing_subscriber::registry().with(layer.with_filter(filter)).try_init().is_ok() {
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
+    #[cfg(feature = "otel")]
+    let subscriber = subscriber.with(super::otel::layer());
+    if subscriber.try_init().is_ok() {
         std::panic::set_hook(Box::new(log_panic));
     }
 }

@@ -5,6 +5,7 @@
 //! | [`metrics`] | the table of all metrics |
 //! | `emf` | the metric line |
 //! | `log` | the log line, and how logging starts |
+//! | `otel` | spans for an OpenTelemetry collector, behind the feature of that name |
 //! | `json` | log lines as JSON, with the fields of the spans around them |
 //!
 //! `docs/operations.md` has the tables of both, and what to do when an alarm goes.
@@ -13,6 +14,8 @@ mod emf;
 mod json;
 mod log;
 pub mod metrics;
+#[cfg(feature = "otel")]
+mod otel;
 
 use std::{fmt, io::Write, sync::Mutex, time::Duration};
 
@@ -38,6 +41,9 @@ pub struct Origin {
     pub request_id: String,
     /// The id of the X-Ray trace.
     pub trace_id: Option<String>,
+    /// The whole X-Ray header: the trace, the span that called, and whether it is sampled.
+    #[cfg(feature = "otel")]
+    trace_header: Option<String>,
 }
 
 impl Origin {
@@ -47,7 +53,13 @@ impl Origin {
             let root = header.split(';').find_map(|part| part.trim().strip_prefix("Root="));
             bounded(root.unwrap_or(header))
         };
-        Self { door, request_id: bounded(request_id), trace_id: trace_header.map(trace_id) }
+        Self {
+            door,
+            request_id: bounded(request_id),
+            trace_id: trace_header.map(trace_id),
+            #[cfg(feature = "otel")]
+            trace_header: trace_header.map(str::to_owned),
+        }
     }
 }
 
@@ -139,7 +151,7 @@ impl Telemetry {
 
     /// The span of a call. It has the highest level, so that every line inside tells which call it is about.
     pub(crate) fn span(&self, origin: &Origin, report: &Report) -> Span {
-        tracing::error_span!(
+        let span = tracing::error_span!(
             "call",
             service = self.service.as_str(),
             request_id = origin.request_id,
@@ -148,11 +160,16 @@ impl Telemetry {
             conversation = report.conversation,
             tool = report.tool,
             call_id = report.call_id,
-        )
+            outcome = tracing::field::Empty,
+        );
+        #[cfg(feature = "otel")]
+        otel::join_trace(&span, origin.trace_header.as_deref());
+        span
     }
 
     /// Writes the two lines of a call that has ended.
     pub fn record(&self, origin: &Origin, report: &Report, outcome: &Outcome) {
+        Span::current().record("outcome", outcome_name(outcome));
         self.write_metrics(&emf::line(&self.namespace, &self.service, self.clock.now(), origin, report, outcome));
         log::call(origin, report, outcome);
     }
@@ -171,6 +188,12 @@ impl fmt::Debug for Telemetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Telemetry").field("namespace", &self.namespace).finish_non_exhaustive()
     }
+}
+
+/// Sends what is still to be sent, before Lambda may freeze the process: the spans of the invocation that has ended.
+pub(crate) async fn flush() {
+    #[cfg(feature = "otel")]
+    otel::flush().await;
 }
 
 /// The word for how a call ended: `success`, `replayed`, or the kind of failure.
