@@ -17,6 +17,7 @@
 //! | [`call`] | a call's life, from name and arguments to outcome |
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`authorise`] | who may do what: a seam for a policy of your own |
+//! | [`readable`] | what a tool says, without characters that nobody sees |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
 //! | [`telemetry`] | the metric line and the log line of every call |
@@ -48,6 +49,7 @@ pub mod handler;
 pub mod idempotency;
 pub mod outcome;
 pub mod payload;
+pub mod readable;
 pub mod runtime;
 pub mod settings;
 pub mod telemetry;

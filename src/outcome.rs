@@ -16,6 +16,8 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::{Value, json};
 
+use crate::readable;
+
 /// What kind of failure ended a call. [`FailureKind::name`] is its spelling at every door, in logs and in metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -164,11 +166,12 @@ pub struct Failure {
 
 impl Failure {
     /// A failure that changed nothing. `text` is one or more whole sentences: what failed, and what to do next. What is
-    /// beyond 2000 characters is cut: a tool may quote an argument, and that may have megabytes.
+    /// beyond 2000 characters is cut: a tool may quote an argument, and that may have megabytes. Characters that nobody
+    /// sees are replaced.
     pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
-            text: shortened(text.into()),
+            text: shortened(readable::text(&text.into()).into_owned()),
             closing: Cow::Borrowed(NOTHING),
             retryable: kind.retryable(),
             changed: Changed::Nothing,

@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::{
     idempotency::Stored,
     outcome::{Failure, left_out, too_large},
+    readable,
     tool::{Definition, Effect},
 };
 
@@ -14,9 +15,10 @@ pub(super) struct Answer {
     pub replayed: bool,
 }
 
-/// Keeps a result within what the door can answer with. A read says how to ask for less; of an effect the model must
+/// Keeps a result within what the door can answer with, and readable. A read says how to ask for less; of an effect the model must
 /// learn that it happened, whatever its size.
 pub(super) fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failure> {
+    let answer = Answer { result: readable::value(answer.result), ..answer };
     let size = json_size(&answer.result);
     if size <= limit {
         return Ok(answer);
