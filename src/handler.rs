@@ -113,7 +113,7 @@ impl Handler {
         let (door, mut request) = self.read(&invocation).inspect_err(|error| {
             tracing::warn!(request_id = invocation.request_id, error_type = error.error_type, "not a tool call");
         })?;
-        let origin = Origin { door: door.name, request_id: invocation.request_id, trace_id: invocation.trace_id };
+        let origin = Origin::new(door.name, &invocation.request_id, invocation.trace_id.as_deref());
         let around = Surroundings { origin, deadline, limit: door.limit };
         let (toolbox, store) = (self.pipeline.toolbox(), self.pipeline.store());
         let watch = Watch::begin(&self.terms.limits, &mut request, toolbox, store, &deadline).await;

@@ -18,6 +18,7 @@
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`authorise`] | who may do what: a seam for a policy of your own |
 //! | [`conversation`] | limits for loops that others run: a budget of calls, and a stop to calls that keep failing |
+//! | [`readable`] | what a tool says, without characters that nobody sees |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
 //! | [`telemetry`] | the metric line and the log line of every call |
@@ -52,6 +53,7 @@ pub mod handler;
 pub mod idempotency;
 pub mod outcome;
 pub mod payload;
+pub mod readable;
 pub mod runtime;
 pub mod settings;
 pub mod telemetry;

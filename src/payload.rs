@@ -25,12 +25,18 @@ pub const MOST_LEVELS: usize = 64;
 pub const MOST_VALUES: usize = 100_000;
 
 /// What was read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Payload {
     /// The value; not to be run if there is a flaw.
     pub value: Value,
     /// The first thing that makes the payload unclear: the rest of a sentence that begins with "The event" or the like.
     pub flaw: Option<String>,
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Payload").field("flaw", &self.flaw).finish_non_exhaustive() // the value holds arguments
+    }
 }
 
 /// The payload is no JSON, or not UTF-8 text.

@@ -145,7 +145,7 @@ impl Agent {
             conversations: lease,
             ending: &self.ending,
             deadline: around.deadline,
-            origin: Origin { door: DOOR, request_id: around.request_id, trace_id: around.trace_id },
+            origin: Origin::new(DOOR, &around.request_id, around.trace_id.as_deref()),
             caller: around.caller.with_conversation(conversation),
         };
         Ok(driver.drive(conversation, run, revision, watch).await?.report)

@@ -7,6 +7,7 @@ use super::run::Run;
 use crate::{
     idempotency::{Claim, Record, Stored},
     outcome::{Failure, left_out, too_large},
+    readable,
     tool::{Definition, Effect, Success, Write},
 };
 
@@ -22,6 +23,7 @@ pub(super) struct Made {
 
 impl Made {
     pub fn of(tool: &Definition, Success { result, writes }: Success<Value>) -> Self {
+        let result = readable::value(result);
         if tool.effect == Effect::ReadOnly {
             let size = json_size(&result);
             return Self { result, writes, stored: Stored::Omitted(size), size };
@@ -89,7 +91,10 @@ pub(super) fn of_heir(run: &mut Run<'_>, record: Option<Record>) -> Option<Answe
 /// The stored result as an answer.
 pub(super) fn replay(stored: Stored) -> Answer {
     let (size, result) = match stored {
-        Stored::Json(json) => (json.len(), serde_json::from_str(&json).unwrap_or(Value::String(json))),
+        // Readable when it was stored; whoever else can write to the table may have left something else.
+        Stored::Json(json) => {
+            (json.len(), readable::value(serde_json::from_str(&json).unwrap_or_else(|_| Value::String(json.clone()))))
+        }
         Stored::Omitted(size) => (0, left_out(size)),
     };
     Answer { result, size, replayed: true }

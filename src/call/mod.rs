@@ -9,6 +9,7 @@ mod attempt;
 mod budget;
 mod deadline;
 mod explain;
+mod lines;
 mod permit;
 mod pipeline;
 mod recorded;
@@ -27,6 +28,8 @@ pub mod decisions {
         retry::decide as retry,
     };
 }
+
+use std::fmt;
 
 use serde_json::{Map, Value};
 
@@ -57,12 +60,18 @@ pub struct Call {
 }
 
 /// The arguments of a call.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Arguments {
     /// The values that could be read.
     pub values: Map<String, Value>,
     /// What could not; reported together with what the schema finds.
     pub faults: Vec<Fault>,
+}
+
+impl fmt::Debug for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Arguments { .. }") // they may be personal or secret
+    }
 }
 
 impl Arguments {

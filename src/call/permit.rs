@@ -32,7 +32,7 @@ pub(super) async fn permit(
     match timeout(deadline.time_left(), asked).await {
         Ok(Ok(Decision::Allow)) => Ok(()),
         Ok(Ok(Decision::Deny(rule))) => {
-            report.fault = Some(super::pipeline::bounded(&rule));
+            report.fault = Some(crate::telemetry::bounded(&rule));
             Err(explain::nothing_here(FailureKind::Denied, "The caller may not make this call."))
         }
         Ok(Err(Panicked)) => Err(broken(Some(entry.definition()), report)),

@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::{
     Arguments, Call,
@@ -14,6 +14,7 @@ use super::{
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
+    lines::Lines,
     permit::permit,
     run::Run,
 };
@@ -23,7 +24,7 @@ use crate::{
     ending::Ending,
     idempotency::{Key, Store},
     outcome::{Failure, FailureKind, Outcome},
-    telemetry::{Origin, Report, Telemetry},
+    telemetry::{Origin, Report, Telemetry, bounded},
     tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
 
@@ -85,21 +86,24 @@ impl Pipeline {
 
     /// Runs one call to its end, and leaves its metric line and its log line.
     pub async fn run(&self, call: Call, around: &Surroundings) -> Outcome {
-        let began = Instant::now();
         let tool = self.toolbox.get(&call.tool).map(Entry::definition);
-        let mut report = Report::of(tool);
-        report.call_id = call.id.as_deref().map(bounded);
-        report.conversation = call.caller.conversation().map(bounded);
-        // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call its answer.
-        let served = AssertUnwindSafe(self.serve(call, around, &mut report)).catch_unwind().await;
-        let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut report))) {
-            Ok(Answer { result, replayed, .. }) => Outcome::Success { result, replayed },
-            Err(failure) => Outcome::Failure(failure),
-        };
-        report.duration = began.elapsed();
-        report.headroom = around.deadline.headroom();
-        self.telemetry.record(&around.origin, &report, &outcome);
-        outcome
+        let mut lines = Lines::begin(&self.telemetry, around, tool);
+        lines.report.call_id = call.id.as_deref().map(bounded);
+        lines.report.conversation = call.caller.conversation().map(bounded);
+        let span = self.telemetry.span(&around.origin, &lines.report);
+        async {
+            // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call
+            // its answer.
+            let served = AssertUnwindSafe(self.serve(call, around, &mut lines.report)).catch_unwind().await;
+            let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut lines.report))) {
+                Ok(Answer { result, replayed, .. }) => Outcome::Success { result, replayed },
+                Err(failure) => Outcome::Failure(failure),
+            };
+            lines.end(&outcome);
+            outcome
+        }
+        .instrument(span)
+        .await
     }
 
     /// The steps. Each either goes on or ends the call with the sentence that the model reads.
@@ -251,9 +255,4 @@ fn scope(scope: Scope, call: &Call) -> String {
         Some(tenant) => format!("tenant:{}:{tenant}:{among}", tenant.len()),
         None => among,
     }
-}
-
-/// A text from outside, cut to what a log line or a sentence can bear.
-pub(super) fn bounded(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(80).collect()
 }

@@ -254,10 +254,10 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     }
 }
 
-/// Leaves a failure of the record table in the log; its text at DEBUG only.
+/// Leaves a failure of the record table in the log; its text at TRACE only.
 pub(super) fn note(run: &Run<'_>, error: &StoreError) {
     tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
-    tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
+    tracing::trace!(reference = run.report.reference, cause = ?error, "cause");
 }
 
 /// The table did not answer before anything was begun.

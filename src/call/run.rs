@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
+use tracing::Instrument;
 
 use super::{
     Call,
@@ -77,15 +78,23 @@ impl Run<'_> {
         }
         self.requests += 1;
         self.report.attempts += 1;
+        let began = Instant::now();
+        let span = tracing::error_span!("attempt", attempt = self.report.attempts);
         let (tool, code) = (self.shared(), self.entry.tool().call(self.arguments.clone(), self.context(time)));
         let code = async move { Ok(Made::of(tool.definition(), code.await?)) };
-        let ended = attempt::run(code, time, self.ending).await;
+        let ended = attempt::run(code, time, self.ending).instrument(span).await;
         let ended = ended.and_then(|made| only_atomic_writes(self.tool(), made));
         if has_answered(&ended, self.tool().effect) {
             self.earn();
         }
         let end = ended.as_ref().err().map_or("success", Ended::name);
-        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
+        tracing::debug!(
+            tool = self.tool().name,
+            attempt = self.report.attempts,
+            end,
+            duration_ms = began.elapsed().as_millis(),
+            "attempt"
+        );
         ended
     }
 
@@ -159,12 +168,12 @@ impl Run<'_> {
         self.call.caller.conversation()
     }
 
-    /// Leaves the cause in the log: its type always, its text at DEBUG only.
+    /// Leaves the cause in the log: its type always, its text, which may hold secrets, at TRACE only.
     pub(super) fn note(&mut self, ended: &Ended) {
         match ended {
             Ended::Failed(error) => {
                 if let Some(cause) = error.cause() {
-                    tracing::debug!(reference = self.report.reference, cause = ?cause, "cause");
+                    tracing::trace!(reference = self.report.reference, cause = ?cause, "cause");
                 }
                 if error.kind() == ToolErrorKind::Internal {
                     self.report.fault = Some(error.source_type.to_owned());

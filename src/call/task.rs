@@ -6,6 +6,7 @@ use std::{
 };
 
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 /// Runs on a thread of its own choice, beside whoever waits for it. Dropping it ends it at its next `.await`.
 pub(crate) struct Task<T>(JoinHandle<T>);
@@ -16,7 +17,7 @@ pub(crate) struct Panicked;
 
 impl<T: Send + 'static> Task<T> {
     pub(crate) fn spawn(work: impl Future<Output = T> + Send + 'static) -> Self {
-        Self(tokio::spawn(work))
+        Self(tokio::spawn(work.in_current_span()))
     }
 }
 

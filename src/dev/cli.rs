@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    Trouble,
+    Trouble, alarms,
     approve::{self, Decide, Pending},
     chat::{self, Chat},
+    dashboard,
     invoke::{self, Invoke},
     run_loop::{self, RunLoop},
     schema::{self, Schema},
@@ -44,6 +45,12 @@ pub enum Command {
     /// Print the tool definitions that a caller of DOOR wants.
     #[command(after_help = schema::HELP)]
     Schema(Schema),
+    /// Print the CloudFormation template of a dashboard with every tool on it.
+    #[command(after_help = dashboard::HELP)]
+    Dashboard,
+    /// Print the CloudFormation template of the alarms of every tool.
+    #[command(after_help = alarms::HELP)]
+    Alarms,
     /// List the calls that wait for a person's approval.
     #[command(after_help = "Example:\n  dev pending --db orders.db")]
     Pending(Pending),
@@ -70,6 +77,8 @@ pub async fn run(command: Command) -> Result<ExitCode, Trouble> {
         Command::RunLoop(options) => run_loop::run(options).await,
         Command::Chat(options) => chat::run(options).await,
         Command::Schema(options) => schema::run(&options),
+        Command::Dashboard => dashboard::run(),
+        Command::Alarms => alarms::run(),
         Command::Pending(options) => approve::pending(&options).await,
         Command::Approve(options) => approve::decide(&options, Verdict::Approve).await,
         Command::Deny(options) => approve::decide(&options, Verdict::Deny).await,

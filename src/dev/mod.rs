@@ -21,6 +21,8 @@
 //! | `commits` | an HTTP client that sees the commits of atomic effects, and misbehaves after them |
 //! | `effects` | the side effects that were really made |
 //! | [`template`] | the tool schemas in `template.yaml` |
+//! | [`panels`], [`dashboard`], [`alarms`] | what is shown of each tool, and the templates in `infra/` |
+//! | [`stacks`] | what those templates have in common |
 //! | `account` | what stderr tells about each call |
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
@@ -33,22 +35,26 @@ use crate::{
 };
 
 mod account;
+pub mod alarms;
 mod approve;
 mod backends;
 mod chat;
 mod cli;
 mod commits;
+pub mod dashboard;
 pub mod database;
 mod effects;
 mod faults;
 mod faulty;
 mod input;
 mod invoke;
+pub mod panels;
 mod run_loop;
 mod schema;
 mod script;
 mod seed;
 mod serve;
+pub mod stacks;
 mod stage;
 pub mod template;
 mod transcript;

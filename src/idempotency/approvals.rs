@@ -14,7 +14,7 @@
 //! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed. And
 //! the approval counts as long as the record would, since the record keeps the doubt.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use aws_sdk_dynamodb::{
     error::SdkError,
@@ -35,7 +35,7 @@ pub const APPROVED_FOR: Duration = Duration::from_hours(1);
 const TIME: Duration = Duration::from_secs(10);
 
 /// A call that waits for a person.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Pending {
     /// The record's key: `refund_order#4f1c…`.
     pub key: String,
@@ -52,6 +52,12 @@ pub struct Pending {
     pub expires_at: u64,
     #[serde(skip)]
     args_hash: String,
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("key", &self.key).finish_non_exhaustive() // the arguments are for the person only
+    }
 }
 
 /// What a person decides.

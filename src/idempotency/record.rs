@@ -1,6 +1,6 @@
 //! The DynamoDB item that holds a key's state.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -51,12 +51,21 @@ impl State {
 }
 
 /// What a completed record keeps of the result.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Stored {
     /// The whole result, as JSON text.
     Json(String),
     /// The result was too large to keep: its size in bytes.
     Omitted(usize),
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(json) => write!(f, "Json({} bytes)", json.len()), // a result is the caller's own
+            Self::Omitted(size) => write!(f, "Omitted({size})"),
+        }
+    }
 }
 
 impl Stored {

@@ -90,6 +90,7 @@ where
         }
     };
     deliver(api, &request_id, invocation_id.as_ref(), &answer).await;
+    crate::telemetry::flush().await; // the caller has its answer, and the process is not frozen before it asks for more
 }
 
 /// Posts the answer. What cannot be delivered is logged once, and the loop goes on.
