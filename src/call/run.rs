@@ -1,6 +1,6 @@
 //! One call on its way: its attempts, and the waits between them.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -21,7 +21,7 @@ use crate::{
     idempotency::{Claim, Key},
     outcome::Failure,
     telemetry::Report,
-    tool::{AnyTool, CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
+    tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
 };
 
 /// What the steps after validation share.
@@ -46,10 +46,6 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     pub(super) fn tool(&self) -> &Definition {
         self.entry.definition()
-    }
-
-    fn shared(&self) -> Arc<dyn AnyTool> {
-        Arc::clone(self.entry.tool())
     }
 
     /// This execution's claim on its key.
@@ -77,8 +73,8 @@ impl Run<'_> {
         }
         self.requests += 1;
         self.report.attempts += 1;
-        let (tool, code) = (self.shared(), self.entry.tool().call(self.arguments.clone(), self.context(time)));
-        let code = async move { Ok(Made::of(tool.definition(), code.await?)) };
+        let (effect, code) = (self.tool().effect, self.entry.tool().call(self.arguments.clone(), self.context(time)));
+        let code = async move { Made::of(effect, code.await?).await };
         let ended = attempt::run(code, time, self.ending).await;
         let ended = ended.and_then(|made| only_atomic_writes(self.tool(), made));
         if has_answered(&ended, self.tool().effect) {
@@ -96,10 +92,11 @@ impl Run<'_> {
         }
         self.requests += 1;
         let time = self.tool().timeout.min(self.deadline.time_left());
-        let (tool, code) = (self.shared(), self.entry.tool().reconcile(self.arguments.clone(), self.context(time)));
+        let effect = self.tool().effect;
+        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
         let code = async move {
             Ok(match code.await? {
-                Reconciled::Done(result) => Reconciled::Done(Made::of(tool.definition(), result.into())),
+                Reconciled::Done(result) => Reconciled::Done(Made::of(effect, result.into()).await?),
                 Reconciled::NotDone => Reconciled::NotDone,
                 Reconciled::Unknown => Reconciled::Unknown,
             })
