@@ -1,6 +1,7 @@
 //! A call's result: within what the door can answer with, and as a replay.
 
 use serde_json::Value;
+use tokio::task::spawn_blocking;
 
 use super::run::Run;
 
@@ -8,11 +9,14 @@ use crate::{
     idempotency::{Claim, Record, Stored},
     outcome::{Failure, left_out, too_large},
     readable,
-    tool::{Definition, Effect, Success, Write},
+    tool::{Definition, Effect, Success, ToolError, Write},
 };
 
+/// Text beyond this, in bytes, is written as JSON on a thread for work that blocks.
+const MUCH: usize = 64_000;
+
 /// What an attempt has made, in the forms that the rest of the call needs. Made within the attempt, so that a large result
-/// takes of the attempt's time, and of its thread.
+/// takes of the attempt's time; and not on the threads on which all calls wait, so that it holds up no other's end.
 pub(super) struct Made {
     pub result: Value,
     pub writes: Vec<Write>,
@@ -22,9 +26,16 @@ pub(super) struct Made {
 }
 
 impl Made {
-    pub fn of(tool: &Definition, Success { result, writes }: Success<Value>) -> Self {
+    pub async fn of(effect: Effect, success: Success<Value>) -> Result<Self, ToolError> {
+        if text_in(&success.result) <= MUCH {
+            return Ok(Self::measured(effect, success));
+        }
+        Ok(spawn_blocking(move || Self::measured(effect, success)).await?)
+    }
+
+    fn measured(effect: Effect, Success { result, writes }: Success<Value>) -> Self {
         let result = readable::value(result);
-        if tool.effect == Effect::ReadOnly {
+        if effect == Effect::ReadOnly {
             let size = json_size(&result);
             return Self { result, writes, stored: Stored::Omitted(size), size };
         }
@@ -57,6 +68,16 @@ pub(super) fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Ans
         return Ok(Answer { result: left_out(size), ..answer });
     }
     Err(too_large(size, limit, tool.wording.nothing.clone()))
+}
+
+/// The bytes of a value's texts, and one for each value: less than its JSON has, and found without reading the texts.
+fn text_in(value: &Value) -> usize {
+    1 + match value {
+        Value::String(text) => text.len(),
+        Value::Array(all) => all.iter().map(text_in).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + text_in(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }
 
 /// The bytes of a value's JSON, without making it.
@@ -98,4 +119,31 @@ pub(super) fn replay(stored: Stored) -> Answer {
         Stored::Omitted(size) => (0, left_out(size)),
     };
     Answer { result, size, replayed: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The first poll leaves a large result to another thread, and is over at once.
+    #[tokio::test]
+    async fn a_large_result_is_not_written_on_the_thread_that_waits_for_it() {
+        use futures_util::FutureExt;
+        for (padding, inline) in [(10, true), (MUCH, false)] {
+            for effect in [Effect::ReadOnly, Effect::Keyed] {
+                let result = json!({"padding": "x".repeat(padding), "more": [1, null]});
+                let wanted = result.to_string().len();
+                let mut making = Box::pin(Made::of(effect, result.into()));
+                let first = (&mut making).now_or_never();
+                assert_eq!(first.is_some(), inline, "{effect:?}, {padding}");
+                let made = match first {
+                    Some(made) => made,
+                    None => making.await,
+                };
+                assert_eq!(made.expect("a result").size, wanted, "{effect:?}, {padding}");
+            }
+        }
+    }
 }

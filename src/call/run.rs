@@ -1,6 +1,6 @@
 //! One call on its way: its attempts, and the waits between them.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -22,7 +22,7 @@ use crate::{
     idempotency::{Claim, Key},
     outcome::Failure,
     telemetry::Report,
-    tool::{AnyTool, CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
+    tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
 };
 
 /// What the steps after validation share.
@@ -47,10 +47,6 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     pub(super) fn tool(&self) -> &Definition {
         self.entry.definition()
-    }
-
-    fn shared(&self) -> Arc<dyn AnyTool> {
-        Arc::clone(self.entry.tool())
     }
 
     /// This execution's claim on its key.
@@ -80,8 +76,8 @@ impl Run<'_> {
         self.report.attempts += 1;
         let began = Instant::now();
         let span = tracing::error_span!("attempt", attempt = self.report.attempts);
-        let (tool, code) = (self.shared(), self.entry.tool().call(self.arguments.clone(), self.context(time)));
-        let code = async move { Ok(Made::of(tool.definition(), code.await?)) };
+        let (effect, code) = (self.tool().effect, self.entry.tool().call(self.arguments.clone(), self.context(time)));
+        let code = async move { Made::of(effect, code.await?).await };
         let ended = attempt::run(code, time, self.ending).instrument(span).await;
         let ended = ended.and_then(|made| only_atomic_writes(self.tool(), made));
         if has_answered(&ended, self.tool().effect) {
@@ -105,10 +101,11 @@ impl Run<'_> {
         }
         self.requests += 1;
         let time = self.tool().timeout.min(self.deadline.time_left());
-        let (tool, code) = (self.shared(), self.entry.tool().reconcile(self.arguments.clone(), self.context(time)));
+        let effect = self.tool().effect;
+        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
         let code = async move {
             Ok(match code.await? {
-                Reconciled::Done(result) => Reconciled::Done(Made::of(tool.definition(), result.into())),
+                Reconciled::Done(result) => Reconciled::Done(Made::of(effect, result.into()).await?),
                 Reconciled::NotDone => Reconciled::NotDone,
                 Reconciled::Unknown => Reconciled::Unknown,
             })
