@@ -34,15 +34,61 @@ fn the_table_of_behaviours_has_forty_rows_and_each_has_a_test_or_cannot_arise() 
     }
 }
 
-#[test]
-fn every_test_that_the_document_names_exists() {
+/// All code of the programs and the tests.
+fn code() -> String {
     let mut code = String::new();
     for folder in ["src", "tests"] {
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut code);
     }
+    code
+}
+
+#[test]
+fn every_test_that_the_document_names_exists() {
+    let code = code();
     for cells in rows() {
         for name in cells[3].split(',').map(|name| name.trim().trim_matches('`')).filter(|name| !name.is_empty()) {
             assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
+        }
+    }
+}
+
+#[test]
+fn every_test_that_the_threat_model_names_exists() {
+    let (code, document) = (code(), include_str!("../docs/security.md"));
+    let is_name =
+        |text: &&str| text.matches('_').count() >= 3 && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let names: Vec<_> = document.split('`').skip(1).step_by(2).filter(is_name).collect();
+    assert!(names.len() > 40, "only {}", names.len());
+    for name in names {
+        assert!(code.contains(&format!("fn {name}(")), "there is no test {name}");
+    }
+}
+
+/// What a crate is called in code, where that is not its name with underscores.
+fn library(name: &str) -> String {
+    match name {
+        "dynoxide-rs" => String::from("dynoxide"),
+        name => name.replace('-', "_"),
+    }
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let manifest = include_str!("../Cargo.toml");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut programs, mut all) = (String::new(), String::new());
+    sources(&root.join("src"), &mut programs);
+    for folder in ["src", "tests", "examples"] {
+        sources(&root.join(folder), &mut all);
+    }
+    for (heading, code) in [("[dependencies]", &programs), ("[dev-dependencies]", &all)] {
+        let section = manifest.split_once(&format!("\n{heading}\n")).expect(heading).1.split("\n[").next().unwrap();
+        let names = section.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
+        for name in names.filter(|name| !name.starts_with('#')) {
+            let library = library(name);
+            let is_used = [format!("{library}::"), format!("use {library};")].iter().any(|used| code.contains(used));
+            assert!(is_used, "nothing uses {name}");
         }
     }
 }

@@ -116,6 +116,8 @@ proptest! {
     }
 }
 
+type Break = fn(&mut Value);
+
 #[test]
 fn a_line_that_breaks_any_rule_is_found_out() {
     let good = line(
@@ -127,7 +129,6 @@ fn a_line_that_breaks_any_rule_is_found_out() {
         &Outcome::Success { result: Value::Null, replayed: false },
     );
     assert_eq!(emf::faults(&good), [""; 0]);
-    type Break = fn(&mut Value);
     let directive = "/_aws/CloudWatchMetrics/0";
     let breaks: [(&str, Break); 10] = [
         ("no metadata", |line| *line = json!({})),
@@ -136,7 +137,7 @@ fn a_line_that_breaks_any_rule_is_found_out() {
         ("an empty namespace", |line| line["_aws"]["CloudWatchMetrics"][0]["Namespace"] = json!("")),
         ("31 dimensions", |line| line["_aws"]["CloudWatchMetrics"][0]["Dimensions"][0] = json!(vec!["Tool"; 31])),
         ("101 metrics", |line| {
-            line["_aws"]["CloudWatchMetrics"][0]["Metrics"] = json!(vec![json!({"Name": "Calls"}); 101])
+            line["_aws"]["CloudWatchMetrics"][0]["Metrics"] = json!(vec![json!({"Name": "Calls"}); 101]);
         }),
         ("an unknown unit", |line| line["_aws"]["CloudWatchMetrics"][0]["Metrics"][0]["Unit"] = json!("Calls")),
         ("no number", |line| line["Duration"] = Value::Null),

@@ -99,14 +99,16 @@ fn invocation(number: usize) -> Invocation {
     let order = if dice.is_multiple_of(17) { "ORD-00000" } else { ["ORD-12345", "ORD-12346", "ORD-20001"][dice % 3] };
     let (tool, input) = match dice % 12 {
         0..=3 => ("get_order", json!({"order_id": order})),
-        4 | 5 => ("search_orders", json!({"customer_id": "C-1", "limit": if dice % 5 == 0 { 500 } else { 5 }})),
+        4 | 5 => {
+            ("search_orders", json!({"customer_id": "C-1", "limit": if dice.is_multiple_of(5) { 500 } else { 5 }}))
+        }
         6 | 7 => ("refund_order", json!({"order_id": order, "amount_cents": 1 + number % 40, "reason": "late"})),
         8 | 9 => ("create_shipping_label", json!({"order_id": format!("ORD-{:05}", number % 300), "carrier": "ups"})),
         10 => (
             "send_email",
             json!({"to": "ada@example.com", "subject": format!("No. {}", number % 200), "body": "Hello."}),
         ),
-        _ if dice % 5 == 0 => ("refund_orders", json!({})),
+        _ if dice.is_multiple_of(5) => ("refund_orders", json!({})),
         _ => ("get_order", json!({"order_id": order})),
     };
     let event = json!({"toolUse": {"toolUseId": format!("t{number}"), "name": tool, "input": input}});

@@ -3,7 +3,7 @@
 //! Each says in its description what has happened and where the runbook is: the chapter of `docs/operations.md` that has
 //! the name of the alarm.
 
-use std::{io::Write, process::ExitCode};
+use std::{fmt::Write as _, io::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 
@@ -118,7 +118,7 @@ pub fn template(toolbox: &Toolbox, tables: &[String]) -> String {
     let mut text = stacks::head("dev alarms > infra/alarms.yaml", "The alarms of the tools.", &parameters);
     text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n\nResources:\n";
     for (name, resource) in resources(toolbox, tables) {
-        text += &format!("  {name}:\n");
+        let _ = writeln!(text, "  {name}:"); // to a String, so it cannot fail
         yaml(&resource, 4, &mut text);
     }
     text
@@ -146,34 +146,7 @@ fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
 const LEAST_CALLS: u32 = 10;
 
 fn of_tool(tool: &Definition, rule: &Rule) -> Value {
-    let metric = |name: &str| {
-        let dimensions = json!([
-            {"Name": "Service", "Value": {"Ref": "Service"}},
-            {"Name": "Tool", "Value": tool.name},
-        ]);
-        json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
-    };
-    let mut own = match rule.goes {
-        Goes::Percent(_) => {
-            let query = |id: &str, name: &str| {
-                json!({"Id": id, "ReturnData": false,
-                "MetricStat": {"Metric": metric(name), "Period": PERIOD, "Stat": rule.statistic}})
-            };
-            let expression = format!("IF(calls >= {LEAST_CALLS}, 100 * counted / calls, 0)");
-            json!({"Metrics": [
-                {"Id": "rate", "Label": "percent", "Expression": expression},
-                query("counted", rule.metric),
-                query("calls", "Calls"),
-            ]})
-        }
-        _ => {
-            let mut own = metric(rule.metric);
-            let statistic = if rule.statistic.starts_with('p') { "ExtendedStatistic" } else { "Statistic" };
-            own[statistic] = rule.statistic.into();
-            own["Period"] = PERIOD.into();
-            own
-        }
-    };
+    let mut own = if matches!(rule.goes, Goes::Percent(_)) { rate(tool, rule) } else { single(tool, rule) };
     let (comparison, threshold, periods) = match rule.goes {
         Goes::AtOnce => ("GreaterThanThreshold", json!(0), (1, 1)),
         Goes::AtLeast(count) => ("GreaterThanOrEqualToThreshold", json!({"Ref": count}), (1, 1)),
@@ -183,6 +156,38 @@ fn of_tool(tool: &Definition, rule: &Rule) -> Value {
     own["ComparisonOperator"] = comparison.into();
     own["Threshold"] = threshold;
     alarm(own, periods, &format!("{}: {}", tool.name, rule.says), rule.chapter)
+}
+
+fn metric(tool: &Definition, name: &str) -> Value {
+    let dimensions = json!([
+        {"Name": "Service", "Value": {"Ref": "Service"}},
+        {"Name": "Tool", "Value": tool.name},
+    ]);
+    json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
+}
+
+/// An alarm on one metric.
+fn single(tool: &Definition, rule: &Rule) -> Value {
+    let mut own = metric(tool, rule.metric);
+    let statistic = if rule.statistic.starts_with('p') { "ExtendedStatistic" } else { "Statistic" };
+    own[statistic] = rule.statistic.into();
+    own["Period"] = PERIOD.into();
+    own
+}
+
+/// An alarm on the share of calls that a metric counts.
+fn rate(tool: &Definition, rule: &Rule) -> Value {
+    let expression = format!("IF(calls >= {LEAST_CALLS}, 100 * counted / calls, 0)");
+    json!({"Metrics": [
+        {"Id": "rate", "Label": "percent", "Expression": expression},
+        query("counted", &metric(tool, rule.metric)),
+        query("calls", &metric(tool, "Calls")),
+    ]})
+}
+
+/// A metric that an expression works with.
+fn query(id: &str, metric: &Value) -> Value {
+    json!({"Id": id, "ReturnData": false, "MetricStat": {"Metric": metric, "Period": PERIOD, "Stat": "Sum"}})
 }
 
 const PERIOD: u32 = 300;
@@ -201,19 +206,14 @@ fn of_function(metric: &str, chapter: &str, says: &str, least: u32) -> Value {
 }
 
 fn of_table(table: &str) -> Value {
-    let query = |id: &str, name: &str| {
-        json!({"Id": id, "ReturnData": false, "MetricStat": {"Period": PERIOD, "Stat": "Sum", "Metric": {
-            "Namespace": "AWS/DynamoDB",
-            "MetricName": name,
-            "Dimensions": [{"Name": "TableName", "Value": {"Ref": table}}],
-        }}})
-    };
+    let dimensions = json!([{"Name": "TableName", "Value": {"Ref": table}}]);
+    let metric = |name: &str| json!({"Namespace": "AWS/DynamoDB", "MetricName": name, "Dimensions": dimensions});
     let own = json!({
         // Neither metric is there while nothing is throttled; the sum takes those that are.
         "Metrics": [
             {"Id": "throttled", "Label": "throttled", "Expression": "SUM(METRICS())"},
-            query("reads", "ReadThrottleEvents"),
-            query("writes", "WriteThrottleEvents"),
+            query("reads", &metric("ReadThrottleEvents")),
+            query("writes", &metric("WriteThrottleEvents")),
         ],
         "ComparisonOperator": "GreaterThanThreshold",
         "Threshold": 0,

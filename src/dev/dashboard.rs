@@ -74,13 +74,13 @@ fn function() -> Vec<Value> {
     vec![
         graph(
             "function: invocations",
-            json!([metric("Invocations", "Sum"), metric("Errors", "Sum"), metric("Throttles", "Sum")]),
+            &json!([metric("Invocations", "Sum"), metric("Errors", "Sum"), metric("Throttles", "Sum")]),
         ),
         graph(
             "function: time",
-            json!([metric("Duration", "p50"), metric("Duration", "p99"), metric("Duration", "Maximum")]),
+            &json!([metric("Duration", "p50"), metric("Duration", "p99"), metric("Duration", "Maximum")]),
         ),
-        graph("function: at once", json!([metric("ConcurrentExecutions", "Maximum")])),
+        graph("function: at once", &json!([metric("ConcurrentExecutions", "Maximum")])),
     ]
 }
 
@@ -88,8 +88,8 @@ fn tables(tables: &[String]) -> Vec<Value> {
     let metric = |table: &String, name: &str| json!(["AWS/DynamoDB", name, "TableName", format!("${{{table}}}"), {"stat": "Sum"}]);
     let each = |names: [&str; 2]| tables.iter().flat_map(|table| names.map(|name| metric(table, name))).collect();
     vec![
-        graph("tables: capacity used", each(["ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits"])),
-        graph("tables: throttled", each(["ReadThrottleEvents", "WriteThrottleEvents"])),
+        graph("tables: capacity used", &each(["ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits"])),
+        graph("tables: throttled", &each(["ReadThrottleEvents", "WriteThrottleEvents"])),
     ]
 }
 
@@ -118,10 +118,10 @@ fn panel(panel: &Panel) -> Value {
     if panel.curves.iter().any(|curve| matches!(curve, Curve::PercentOfCalls(_))) {
         metrics.push(metric("Calls", json!({"stat": "Sum", "id": "calls", "visible": false})));
     }
-    graph(&format!("{}: {}", panel.tool, panel.title), Value::Array(metrics))
+    graph(&format!("{}: {}", panel.tool, panel.title), &Value::Array(metrics))
 }
 
-fn graph(title: &str, metrics: Value) -> Value {
+fn graph(title: &str, metrics: &Value) -> Value {
     let axis = json!({"left": {"min": 0}, "right": {"min": 0}});
     json!({"title": title, "region": "${AWS::Region}", "view": "timeSeries", "period": 60, "metrics": metrics, "yAxis": axis})
 }

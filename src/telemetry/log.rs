@@ -7,7 +7,7 @@ use std::{io, panic::PanicHookInfo};
 
 use tracing_subscriber::{
     Layer as _,
-    filter::{Targets, filter_fn},
+    filter::{FilterFn, Targets},
     layer::SubscriberExt as _,
     util::SubscriberInitExt as _,
 };
@@ -37,7 +37,7 @@ pub fn init_logs(format: LogFormat, filter: Targets) {
             .log_internal_errors(false)
             .with_writer(io::stderr)
             .with_ansi(ansi)
-            .with_filter(filter_fn(|metadata| metadata.is_event()))
+            .with_filter(events())
             .boxed(),
     };
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
@@ -46,6 +46,12 @@ pub fn init_logs(format: LogFormat, filter: Targets) {
     if subscriber.try_init().is_ok() {
         std::panic::set_hook(Box::new(log_panic));
     }
+}
+
+/// The method itself has a lifetime too few to be passed on.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "it does not compile without")]
+fn events() -> FilterFn {
+    FilterFn::new(|metadata| metadata.is_event())
 }
 
 /// Where, but not what: the text of a panic may hold arguments.

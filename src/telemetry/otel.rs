@@ -68,7 +68,7 @@ fn parent(header: &str) -> Option<SpanContext> {
 }
 
 /// Sends what waits. The exporter blocks, so it has a thread of its own.
-pub(super) async fn flush() {
+pub(crate) async fn flush() {
     if let Some(provider) = PROVIDER.get() {
         let _ = tokio::task::spawn_blocking(|| provider.force_flush()).await; // what cannot be sent is lost
     }

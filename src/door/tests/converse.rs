@@ -222,7 +222,7 @@ fn of_very_many_calls_none_is_run_and_each_is_answered() {
 #[test]
 fn an_answer_fits_whatever_its_results_and_failures() {
     let failure = || {
-        let text = "\u{1}".repeat(2_000); // six bytes each in JSON
+        let text = "\u{1f600}".repeat(2_000); // four bytes each, the most that a character of a failure takes
         Outcome::Failure(Failure::new(FailureKind::Rejected, text))
     };
     let large = || success(json!("x".repeat(349_000)));
@@ -231,5 +231,8 @@ fn an_answer_fits_whatever_its_results_and_failures() {
     assert!(answer.to_string().len() < 6_000_000);
     let blocks = answer["content"].as_array().unwrap();
     assert_eq!(blocks.len(), 256);
-    assert!(blocks[1]["toolResult"]["content"][0]["text"].as_str().unwrap().starts_with('\u{1}'), "failures are told");
+    assert!(
+        blocks[1]["toolResult"]["content"][0]["text"].as_str().unwrap().starts_with('\u{1f600}'),
+        "failures are told"
+    );
 }
