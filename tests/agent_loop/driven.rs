@@ -10,7 +10,7 @@ use action_group::{
         drive::{Conversations, Driver, Happening, Revision, SaveError},
         memory::InMemory,
         run::AgentRun,
-        stop::Stop,
+        stop::{Resume, Stop},
     },
     idempotency::Verdict,
 };
@@ -214,8 +214,8 @@ async fn of_two_drivers_of_one_conversation_only_one_goes_on() {
     assert_eq!(second.asked(), 0, "it stops before it does anything");
 }
 
-/// A place that refuses the save of this number.
-struct Refusing(InMemory, AtomicUsize, usize);
+/// A place where the save of this number fails so.
+struct Refusing(InMemory, AtomicUsize, usize, fn() -> SaveError);
 
 impl Conversations for Refusing {
     fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<(AgentRun, Revision)>, SaveError>> {
@@ -229,7 +229,7 @@ impl Conversations for Refusing {
         after: Option<Revision>,
     ) -> BoxFuture<'a, Result<Revision, SaveError>> {
         if self.1.fetch_add(1, Ordering::SeqCst) == self.2 {
-            return async { Err(SaveError::Superseded) }.boxed();
+            return async { Err((self.3)()) }.boxed();
         }
         self.0.save(id, run, after)
     }
@@ -239,10 +239,27 @@ impl Conversations for Refusing {
 async fn no_call_of_a_reply_runs_that_was_not_saved() {
     let world = World::stopped();
     let model = Replies::new([calls([("a", "mail", json!({"to": "ada"}))]), says("Sent.")]);
-    let conversations = Refusing(InMemory::default(), AtomicUsize::new(0), 1);
+    let conversations = Refusing(InMemory::default(), AtomicUsize::new(0), 1, || SaveError::Superseded);
     let driver = Driver { conversations: &conversations, ..world.driver(&model) };
     assert!(driver.drive("c", world.run(wide()), None, &mut |_| {}).await.is_err());
     assert_eq!((model.asked(), world.did("mail")), (1, 0));
+}
+
+#[tokio::test]
+async fn what_was_done_is_told_although_it_could_not_be_saved() {
+    let failures: [(fn() -> SaveError, Resume); 2] = [
+        (|| SaveError::Unavailable("down".into()), Resume::Continue),
+        (|| SaveError::TooLarge { size: 2, limit: 1 }, Resume::BeginAnew),
+    ];
+    for (error, resume) in failures {
+        let world = World::stopped();
+        let model = Replies::new([calls([("a", "mail", json!({"to": "ada"}))]), says("Sent.")]);
+        let conversations = Refusing(InMemory::default(), AtomicUsize::new(0), 2, error);
+        let driver = Driver { conversations: &conversations, ..world.driver(&model) };
+        let report = driver.drive("c", world.run(wide()), None, &mut |_| {}).await.expect("a report").report;
+        assert_eq!((report.stop, report.resume, report.done.len()), (Stop::NotSaved, resume, 1));
+        assert_eq!(model.asked(), 1, "nothing more is begun");
+    }
 }
 
 #[tokio::test(start_paused = true)]

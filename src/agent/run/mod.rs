@@ -302,6 +302,11 @@ impl AgentRun {
         changes
     }
 
+    /// Whether requests to the model have failed since it last answered.
+    pub(super) const fn has_failures(&self) -> bool {
+        self.turn.failures > 0
+    }
+
     /// Where the turn stands.
     pub fn report(&self) -> Report {
         let stop = match self.turn.phase {

@@ -3,11 +3,12 @@
 use super::{
     super::{
         budget,
+        drive::SaveError,
         ledger::{Entry, Fate},
         limits::TimeLeft,
         model::{ModelFailureKind, ModelRequest},
         report::Report,
-        stop::Stop,
+        stop::{Resume, Stop},
         usage::Usage,
         words,
     },
@@ -69,8 +70,28 @@ impl AgentRun {
     }
 
     pub(super) fn report_of(&self, stop: Stop) -> Report {
+        let why = match &self.turn.failure {
+            Some(failure) if stop == Stop::ModelFailed => failure.sentence.as_str(),
+            _ => "",
+        };
+        // A conversation that is larger than its budget cannot go on under it.
+        let outgrown = stop == Stop::MaxTokens && self.measured.estimate(&self.messages) >= self.limits.max_tokens;
+        self.account(stop, if outgrown { Resume::BeginAnew } else { stop.resume() }, why)
+    }
+
+    /// The report where the run could not be saved: what is done is told, although the conversation may not know it.
+    pub(in super::super) fn unsaved(&self, error: &SaveError) -> Report {
+        let resume = match error {
+            SaveError::TooLarge { .. } => Resume::BeginAnew,
+            _ => Resume::Continue,
+        };
+        self.account(Stop::NotSaved, resume, &error.to_string())
+    }
+
+    fn account(&self, stop: Stop, resume: Resume, why: &str) -> Report {
         let turn = &self.turn;
         let mut report = Report {
+            resume,
             steps: turn.steps,
             tool_calls: self.tool_calls(),
             usage: turn.spent,
@@ -82,12 +103,7 @@ impl AgentRun {
             let is_read = self.tools.get(&entry.call.tool).is_none_or(|facts| facts.effect == Effect::ReadOnly);
             report.add(entry, index >= turn.open && handed_out && !is_read);
         }
-        let why = match (stop, &turn.failure) {
-            (Stop::ModelFailed, Some(failure)) => {
-                format!("{} {}", words::stopped(stop, &self.limits), failure.sentence)
-            }
-            _ => words::stopped(stop, &self.limits),
-        };
-        report.with_answer(&why, turn.last_words.clone())
+        let why = format!("{} {why}", words::stopped(stop, &self.limits));
+        report.with_answer(why.trim_end(), turn.last_words.clone())
     }
 }
