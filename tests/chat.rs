@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use support::{Converse, Reply, calls, says};
 
 /// Long enough for a machine under load.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The running program.
 struct Chat {
