@@ -1,4 +1,4 @@
-//! A model on Bedrock: the real SDK against an endpoint that speaks Converse and ConverseStream.
+//! A model on Bedrock: the real SDK against an endpoint that speaks `Converse` and `ConverseStream`.
 
 #![cfg(feature = "dev")] // the SDK's settings for a local endpoint
 
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use support::{Converse, Reply, calls, says};
 
 /// Long enough for a machine under load; nothing waits for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The time of a call that is not answered.
 const SHORT: Duration = Duration::from_millis(300);
 

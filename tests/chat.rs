@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 use support::{Converse, Reply, calls, says};
 
 /// Long enough for a machine under load.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The running program.
 struct Chat {
     child: Child,
-    written: Arc<Mutex<String>>,
+    /// On stdout and on stderr, apart: what comes first of the two is chance.
+    written: [Arc<Mutex<String>>; 2],
 }
 
 impl Chat {
@@ -37,10 +38,14 @@ impl Chat {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let written = Arc::<Mutex<String>>::default();
-        collect(child.stdout.take().unwrap(), &written);
-        collect(child.stderr.take().unwrap(), &written);
+        let written = [Arc::<Mutex<String>>::default(), Arc::default()];
+        collect(child.stdout.take().unwrap(), &written[0]);
+        collect(child.stderr.take().unwrap(), &written[1]);
         Self { child, written }
+    }
+
+    fn written(&self) -> String {
+        self.written.each_ref().map(|written| written.lock().unwrap().clone()).concat()
     }
 
     fn say(&mut self, line: &str) {
@@ -51,16 +56,11 @@ impl Chat {
     async fn hears(&mut self, wanted: &str) -> String {
         let start = Instant::now();
         loop {
-            let written = self.written.lock().unwrap().clone();
+            let written = self.written();
             if written.contains(wanted) {
                 return written;
             }
             assert!(start.elapsed() < PATIENCE, "no {wanted:?}:\n{written}");
-            let ended = self.child.try_wait().unwrap();
-            assert!(
-                ended.is_none() || !self.written.lock().unwrap().contains(wanted),
-                "{ended:?} without {wanted:?}:\n{written}"
-            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -69,7 +69,7 @@ impl Chat {
     async fn leave(mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
         let code = self.ended().await;
-        let written = self.written.lock().unwrap().clone();
+        let written = self.written();
         (code, written)
     }
 
@@ -113,13 +113,13 @@ async fn text_and_calls_are_shown_and_the_conversation_goes_on_line_by_line() {
     let model = Converse::start([calls([("a", "get_order", order)]), says("It is open."), says("Bye.")]).await;
     let mut chat = Chat::begin(&model, &[]);
     chat.say("How is ORD-12345?");
-    let shown = chat.hears("2 steps, 1 calls").await;
     for wanted in [
         "calls get_order {\"order_id\":\"ORD-12345\"}",
         "get_order {\"order_id\":\"ORD-12345\"}: success",
         "It is open.\n",
+        "2 steps, 1 calls",
     ] {
-        assert!(shown.contains(wanted), "{wanted:?} is not in:\n{shown}");
+        chat.hears(wanted).await;
     }
     chat.say("");
     chat.say("Thanks!");
@@ -139,8 +139,9 @@ async fn the_person_approves_what_waits_and_the_model_cannot() {
         chat.hears("refund_order {\"amount_cents\":60000,\"order_id\":\"ORD-20001\",\"reason\":\"damaged\"}").await;
     assert!(!shown.contains("success"), "nothing runs before the decision:\n{shown}");
     chat.say("y");
-    let shown = chat.hears("Refunded.").await;
-    assert!(shown.contains("Approved.") && shown.contains("success"), "{shown}");
+    for wanted in ["Approved.", "success", "Refunded."] {
+        chat.hears(wanted).await;
+    }
 }
 
 #[tokio::test]
@@ -149,8 +150,9 @@ async fn what_is_refused_is_not_run_and_the_model_is_told() {
     let mut chat = Chat::begin(&model, &[]);
     chat.say("Refund 600 of ORD-20001.");
     chat.say("n");
+    chat.hears("Denied.").await;
     let shown = chat.hears("I will not.").await;
-    assert!(shown.contains("Denied.") && !shown.contains("success"), "{shown}");
+    assert!(!shown.contains("success"), "{shown}");
     let result = &model.requests()[1]["messages"][2]["content"][0]["toolResult"];
     assert_eq!(result["status"], "error", "{result}");
 }
@@ -162,8 +164,9 @@ async fn another_message_instead_of_a_decision_is_not_approved() {
     chat.say("Refund 600 of ORD-20001.");
     chat.say("");
     chat.say("Leave it.");
+    chat.hears("counts as \"not approved\"").await;
     let shown = chat.hears("As you wish.").await;
-    assert!(shown.contains("counts as \"not approved\"") && !shown.contains("success"), "{shown}");
+    assert!(!shown.contains("success"), "{shown}");
     let said = model.requests()[1]["messages"][2].to_string();
     assert!(said.contains("toolResult") && said.contains("Leave it."), "{said}");
 }
@@ -192,8 +195,8 @@ async fn a_conversation_in_a_file_is_left_decided_on_elsewhere_and_resumed() {
     dev(&["approve", pending[0]["key"].as_str().unwrap(), "--by", "ada", "--db", db]);
     let mut chat = Chat::begin(&model, &options);
     chat.say("/resume");
-    let shown = chat.hears("Refunded.").await;
-    assert!(shown.contains("success"), "{shown}");
+    chat.hears("Refunded.").await;
+    chat.hears("success").await;
 }
 
 #[cfg(unix)]
@@ -209,10 +212,10 @@ async fn ctrl_c_ends_the_turn_with_its_report() {
     }
     let killed = Command::new("kill").args(["-INT", &chat.child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let shown = chat.hears("stopped: interrupted").await;
+    for wanted in ["stopped: interrupted", "Done:\n- get_order", "can be resumed"] {
+        chat.hears(wanted).await;
+    }
     assert_eq!(chat.ended().await, Some(130));
-    let report = chat.hears("Done:\n- get_order").await;
-    assert!(report.contains("can be resumed"), "{shown}");
 }
 
 #[tokio::test]
@@ -220,8 +223,9 @@ async fn a_model_that_fails_is_said_without_a_word_of_the_service() {
     let model = Converse::start([Reply::Refused(403, "AccessDeniedException")]).await;
     let mut chat = Chat::begin(&model, &[]);
     chat.say("Hello");
+    chat.hears("The model may not be used").await;
     let shown = chat.hears("stopped: model_failed").await;
-    assert!(shown.contains("The model may not be used") && !shown.contains("SECRET"), "{shown}");
+    assert!(!shown.contains("SECRET"), "{shown}");
 }
 
 #[test]

@@ -72,12 +72,11 @@ async fn what_is_saved_is_loaded_by_the_next_driver() {
         assert!(Some(revision) > after, "who loads, changes hands");
         // The first driver is fenced off now; the next save is the next driver's.
         assert!(matches!(lease.save("c-1", &run, after).await, Err(SaveError::Superseded)));
-        after = Some(later.save("c-1", &run, Some(revision)).await.expect("it is saved"));
+        later.save("c-1", &run, Some(revision)).await.expect("it is saved");
         later.release("c-1").await;
         let (_, revision) = loaded(&lease).await.expect("it is free");
         after = Some(revision);
     }
-    assert!(after.is_some());
 }
 
 #[tokio::test]
@@ -97,8 +96,7 @@ async fn a_living_driver_is_left_alone_and_a_dead_one_is_followed() {
     let database = Database::start().await;
     let first = lease(&database, Duration::ZERO);
     let saved = first.save("c-1", &run(&["Hello"]), None).await.expect("it is saved");
-    let still = TIME + TAKE_OVER_MARGIN - Duration::from_secs(1);
-    let refused = lease(&database, still).load("c-1").await;
+    let refused = lease(&database, TIME + Duration::from_secs(1)).load("c-1").await;
     assert!(matches!(refused, Err(SaveError::Superseded)), "{:?}", refused.map(|_| ()));
     let saved = first.save("c-1", &run(&["Hello", "Yes?"]), Some(saved)).await.expect("nobody has disturbed it");
 

@@ -131,9 +131,11 @@ pub struct Driven {
 impl Driver<'_> {
     /// Drives the run until it ends or pauses.
     ///
+    /// Where it cannot be saved any more, nothing more is begun, and the report says what was done.
+    ///
     /// # Errors
     ///
-    /// If the run could not be saved: nothing is done that is not saved, so that another driver may go on with it.
+    /// If nothing has begun because the run could not be saved, or if another driver runs the conversation.
     pub async fn drive(
         &self,
         id: &str,
@@ -142,38 +144,54 @@ impl Driver<'_> {
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Driven, SaveError> {
         let mut revision = self.conversations.save(id, &run, revision).await?;
-        let mut unsaved = false;
         loop {
-            if self.ending.has_begun() {
-                run.interrupted();
+            let goes_on = self.act(&mut run, id, watch).await;
+            if goes_on == Then::Ask {
+                continue;
             }
-            match run.next(TimeLeft(self.deadline.time_left())) {
-                Next::CallModel(request) => match self.ask_model(&request, watch).await {
-                    Asked::Replied(reply) => run.model_replied(reply),
-                    Asked::Failed(failure) => {
-                        watch(Happening::ModelFailed(&failure));
-                        run.model_failed(failure);
-                        unsaved = true; // a request that cost nothing but tokens needs no write of its own
-                        continue;
+            let needs_save = goes_on == Then::Save || run.put_down() || run.has_failures();
+            if needs_save {
+                match self.conversations.save(id, &run, Some(revision)).await {
+                    Ok(saved) => revision = saved,
+                    Err(SaveError::Superseded) => return Err(SaveError::Superseded),
+                    Err(error) => {
+                        tracing::warn!(conversation = id, cause = ?error, "a conversation could not be saved");
+                        let report = run.unsaved(&error);
+                        return Ok(Driven { run, revision, report });
                     }
-                    Asked::Ending => continue,
-                },
-                Next::AskApproval(calls) => run.records_read(self.look(calls, id, true).await),
-                Next::ReadRecords(calls) => run.records_read(self.look(calls, id, false).await),
-                Next::RunTools(calls) => run.tools_ended(self.run_tools(&run, &calls, id, watch).await),
-                Next::Pause(_) | Next::End(_) => break,
+                }
             }
-            revision = self.conversations.save(id, &run, Some(revision)).await?;
-            unsaved = false;
+            if goes_on == Then::End {
+                let report = match run.next(TimeLeft(self.deadline.time_left())) {
+                    Next::End(report) => report,
+                    _ => run.report(),
+                };
+                return Ok(Driven { run, revision, report });
+            }
         }
-        let report = match run.next(TimeLeft(self.deadline.time_left())) {
-            Next::End(report) => report,
-            _ => run.report(),
-        };
-        if run.put_down() || unsaved {
-            revision = self.conversations.save(id, &run, Some(revision)).await?;
+    }
+
+    /// Does the next thing.
+    async fn act(&self, run: &mut AgentRun, id: &str, watch: &mut (dyn FnMut(Happening<'_>) + Send)) -> Then {
+        if self.ending.has_begun() {
+            run.interrupted();
         }
-        Ok(Driven { run, revision, report })
+        match run.next(TimeLeft(self.deadline.time_left())) {
+            Next::CallModel(request) => match self.ask_model(&request, watch).await {
+                Asked::Replied(reply) => run.model_replied(reply),
+                Asked::Failed(failure) => {
+                    watch(Happening::ModelFailed(&failure));
+                    run.model_failed(failure);
+                    return Then::Ask; // it has cost nothing but tokens, which the next save tells
+                }
+                Asked::Ending => return Then::Ask,
+            },
+            Next::AskApproval(calls) => run.records_read(self.look(calls, id, true).await),
+            Next::ReadRecords(calls) => run.records_read(self.look(calls, id, false).await),
+            Next::RunTools(calls) => run.tools_ended(self.run_tools(run, &calls, id, watch).await),
+            Next::Pause(_) | Next::End(_) => return Then::End,
+        }
+        Then::Save
     }
 
     /// Asks the model, within the time left; given up when the process ends.
@@ -249,6 +267,14 @@ impl Driver<'_> {
     fn around(&self, limit: usize) -> Surroundings {
         Surroundings { origin: self.origin.clone(), deadline: self.deadline, limit }
     }
+}
+
+/// What comes after an action.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Save,
+    Ask,
+    End,
 }
 
 /// How the model's call ended.

@@ -138,7 +138,9 @@ fn answer(valid: &mut Vec<Message>, open: Vec<Wanted>, content: Vec<Block>, tool
         );
         say(valid, Block::ToolResult(result));
     }
-    rest.into_iter().for_each(|block| say(valid, block));
+    for block in rest {
+        say(valid, block);
+    }
 }
 
 /// A result that says why there is none.

@@ -13,7 +13,7 @@
 //! | `shortest_step` | 1 s | with less time left, no request is begun |
 //!
 //! A step is one reply of the model together with the calls in it; steps and calls are counted apart. The closing request
-//! is no step. What counts as a failure is in [`guard`](super::guard).
+//! is no step. What counts as a failure: `docs/agent-loop.md`.
 
 use std::time::Duration;
 

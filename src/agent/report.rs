@@ -12,6 +12,7 @@ use super::{
     stop::{Resume, Stop},
     usage::Usage,
 };
+use crate::outcome::FailureKind;
 
 /// How a turn has ended, or where it stands.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -91,6 +92,7 @@ impl Report {
             Fate::Open if perhaps => &mut self.unknown,
             Fate::Open | Fate::NotRun { .. } => &mut self.not_attempted,
             Fate::Waiting(_) => &mut self.waiting,
+            Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => &mut self.waiting,
             Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. } => &mut self.done,
             Fate::Failed { changed: Known::Unknown, .. } => &mut self.unknown,
             Fate::Failed { changed: Known::Nothing, .. } => &mut self.failed,

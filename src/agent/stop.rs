@@ -9,6 +9,7 @@
 //! | `interrupted` | the process was ended, or the person did | continue |
 //! | `awaiting_approval` | a person has to decide on calls | decide, then continue |
 //! | `model_failed` | the model's call failed, after all that may be repeated | continue |
+//! | `not_saved` | the conversation could not be saved, so nothing more was begun | continue |
 //! | `cut_off` | the model's messages were twice too long, or cut off | say more |
 //! | `malformed_reply` | the model's messages were twice not what it says they are | say more |
 //! | `empty_answer` | the model twice said nothing | say more |
@@ -45,6 +46,8 @@ pub enum Stop {
     AwaitingApproval,
     /// The model's call failed.
     ModelFailed,
+    /// The conversation could not be saved.
+    NotSaved,
     /// The model's messages were cut off, twice.
     CutOff,
     /// The model's messages were not whole, twice.
@@ -63,7 +66,7 @@ pub enum Stop {
 
 impl Stop {
     /// Every stop.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::EndTurn,
         Self::MaxSteps,
         Self::MaxToolCalls,
@@ -74,6 +77,7 @@ impl Stop {
         Self::Interrupted,
         Self::AwaitingApproval,
         Self::ModelFailed,
+        Self::NotSaved,
         Self::CutOff,
         Self::MalformedReply,
         Self::EmptyAnswer,
@@ -96,6 +100,7 @@ impl Stop {
             Self::Interrupted => "interrupted",
             Self::AwaitingApproval => "awaiting_approval",
             Self::ModelFailed => "model_failed",
+            Self::NotSaved => "not_saved",
             Self::CutOff => "cut_off",
             Self::MalformedReply => "malformed_reply",
             Self::EmptyAnswer => "empty_answer",
@@ -109,7 +114,7 @@ impl Stop {
     /// How the conversation can go on.
     pub const fn resume(self) -> Resume {
         match self {
-            Self::Time | Self::Interrupted | Self::ModelFailed => Resume::Continue,
+            Self::Time | Self::Interrupted | Self::ModelFailed | Self::NotSaved => Resume::Continue,
             Self::AwaitingApproval => Resume::Decide,
             Self::ModelContextWindowExceeded => Resume::BeginAnew,
             _ => Resume::Say,

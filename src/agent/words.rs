@@ -128,6 +128,7 @@ pub(super) fn stopped(stop: Stop, limits: &Limits) -> String {
         Stop::Interrupted => String::from("it was interrupted"),
         Stop::AwaitingApproval => return String::from("A person has to approve before this goes on."),
         Stop::ModelFailed => String::from("the model could not be asked"),
+        Stop::NotSaved => String::from("the conversation could not be saved"),
         Stop::CutOff => String::from("the model's messages were cut off, twice"),
         Stop::MalformedReply => String::from("the model's messages were malformed, twice"),
         Stop::EmptyAnswer => String::from("the model gave no answer, twice"),

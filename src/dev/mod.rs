@@ -8,7 +8,7 @@
 //! | `cli` | the commands; the options of each stand with what it does |
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
-//! | `run_loop`, `script`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
+//! | `run_loop`, `script`, `kept`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
 //! | `chat` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
@@ -48,6 +48,7 @@ mod faults;
 mod faulty;
 mod input;
 mod invoke;
+mod kept;
 pub mod panels;
 mod run_loop;
 mod schema;

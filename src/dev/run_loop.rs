@@ -1,16 +1,8 @@
 //! `dev run-loop`: the agent loop with a scripted model, and real tools.
 
-use std::{
-    io::Write,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{io::Write, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
-use futures_util::{FutureExt, future::BoxFuture};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{
@@ -18,14 +10,14 @@ use super::{
     account::{Tone, tell},
     faults::Fault,
     invoke::{create, from_milliseconds},
+    kept::Kept,
     script::Script,
     stage::Stage,
     transcript::Transcript,
 };
 use crate::{
     agent::{
-        drive::{Conversations, Driver, Revision, SaveError},
-        memory::InMemory,
+        drive::{Conversations, Driver, Revision},
         run::{AgentRun, Approvals},
         stop::Stop,
         tools::Tools,
@@ -107,20 +99,20 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
         caller: Caller::default(),
     };
     let mut transcript = Transcript::default();
-    let driven = driver.drive(&conversations.id, run, revision, &mut |happening| transcript.note(&happening)).await;
+    let end = driver.drive(&conversations.id, run, revision, &mut |happening| transcript.note(&happening)).await;
     if let Some(path) = &options.effects {
         stage.effects()?.write(path)?;
     }
-    let driven = match driven {
-        Ok(driven) => driven,
+    let report = match end {
+        Ok(end) => end.report,
         Err(error) => {
             tell(Tone::Bad, &format!("error: {error}"));
             return Ok(ExitCode::from(1));
         }
     };
-    let tone = if driven.report.stop == Stop::EndTurn { Tone::Good } else { Tone::Bad };
-    tell(tone, &format!("stopped: {}\n{}", driven.report.stop, driven.report.text()));
-    writeln!(std::io::stdout(), "{}", transcript.document(&driven.report))
+    let tone = if report.stop == Stop::EndTurn { Tone::Good } else { Tone::Bad };
+    tell(tone, &format!("stopped: {}\n{}", report.stop, report.text()));
+    writeln!(std::io::stdout(), "{}", transcript.document(&report))
         .map_err(|error| Trouble(format!("The result cannot be printed: {error}.")))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -135,16 +127,14 @@ async fn conversation(
     let approvals = if options.pause { Approvals::Pause } else { Approvals::Answer };
     let (limits, tools) = (script.limits(), Tools::of(stage.handler.pipeline().toolbox()));
     let kept = conversations.load(&conversations.id).await.map_err(|error| Trouble(error.to_string()))?;
-    let (mut run, revision) = match kept {
-        Some((mut run, revision)) => {
-            run.equip(limits, tools, script.system.clone(), approvals);
-            run.resumed();
-            (run, Some(revision))
-        }
-        None => {
-            let run = AgentRun::new(limits, tools).with_approvals(approvals).with_history(script.history.clone());
-            (script.system.iter().fold(run, |run, system| run.with_system(system)), None)
-        }
+    let system = script.system.clone();
+    let (mut run, revision) = if let Some((mut run, revision)) = kept {
+        run.equip(limits, tools, system, approvals);
+        run.resumed();
+        (run, Some(revision))
+    } else {
+        let run = AgentRun::new(limits, tools).with_approvals(approvals).with_history(script.history.clone());
+        (system.into_iter().fold(run, AgentRun::with_system), None)
     };
     match (&script.prompt, revision) {
         (Some(prompt), _) => run.ask(prompt),
@@ -169,74 +159,4 @@ fn ended_by_ctrl_c(stage: &Stage) -> Ending {
         }
     });
     ending
-}
-
-/// The one conversation of this process: in memory, or in a file.
-struct Kept {
-    id: String,
-    file: Option<PathBuf>,
-    memory: InMemory,
-}
-
-/// What the file holds.
-#[derive(Serialize, Deserialize)]
-struct State {
-    conversation: String,
-    revision: u64,
-    run: Value,
-}
-
-impl Kept {
-    fn open(file: Option<&Path>) -> Result<Self, Trouble> {
-        let state = file.filter(|file| file.exists()).map(read).transpose()?;
-        let new = || format!("local-{:016x}", rand::random::<u64>());
-        let id = state.map_or_else(new, |state| state.conversation);
-        Ok(Self { id, file: file.map(Path::to_owned), memory: InMemory::default() })
-    }
-}
-
-fn read(file: &Path) -> Result<State, Trouble> {
-    let bad =
-        |why: String| Trouble(format!("The file {} is no conversation of `dev run-loop`: {why}.", file.display()));
-    let text = std::fs::read(file).map_err(|error| bad(error.to_string()))?;
-    serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
-}
-
-impl Conversations for Kept {
-    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<(AgentRun, Revision)>, SaveError>> {
-        let Some(file) = self.file.as_deref().filter(|file| file.exists()) else { return self.memory.load(id) };
-        let state = read(file).map_err(|_| SaveError::Unreadable);
-        let run = state.and_then(|State { run, revision, .. }| {
-            serde_json::from_value(run).map(|run| Some((run, Revision(revision)))).map_err(|_| SaveError::Unreadable)
-        });
-        async move { run }.boxed()
-    }
-
-    fn save<'a>(
-        &'a self,
-        id: &'a str,
-        run: &'a AgentRun,
-        after: Option<Revision>,
-    ) -> BoxFuture<'a, Result<Revision, SaveError>> {
-        let Some(file) = self.file.as_deref() else { return self.memory.save(id, run, after) };
-        let revision = after.map_or(0, |Revision(number)| number) + 1;
-        let saved = (|| {
-            let current = if file.exists() {
-                Some(Revision(read(file).map_err(|_| SaveError::Unreadable)?.revision))
-            } else {
-                None
-            };
-            if current != after {
-                return Err(SaveError::Superseded);
-            }
-            let unavailable = |error: std::io::Error| SaveError::Unavailable(Box::new(error));
-            let run = serde_json::to_value(run).map_err(|error| SaveError::Unavailable(Box::new(error)))?;
-            let state = serde_json::to_vec(&State { conversation: id.to_owned(), revision, run });
-            let state = state.map_err(|error| SaveError::Unavailable(Box::new(error)))?;
-            let new = file.with_extension("new");
-            std::fs::write(&new, state).and_then(|()| std::fs::rename(&new, file)).map_err(unavailable)?;
-            Ok(Revision(revision))
-        })();
-        async move { saved }.boxed()
-    }
 }

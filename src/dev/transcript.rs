@@ -26,7 +26,7 @@ impl Transcript {
                 tell(Tone::Quiet, &format!("request {number} to the model (messages: {messages})"));
             }
             Happening::ModelFailed(failure) => {
-                tell(Tone::Bad, &format!("the model's call failed: {}", failure.sentence))
+                tell(Tone::Bad, &format!("the model's call failed: {}", failure.sentence));
             }
             Happening::Ended(call, outcome) => self.ended(call, outcome),
             _ => {}

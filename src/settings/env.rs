@@ -190,7 +190,8 @@ fn shown(name: &str, raw: &std::ffi::OsStr) -> String {
     const SECRET: [&str; 6] = ["SECRET", "TOKEN", "PASSWORD", "CREDENTIAL", "KEY", "AUTH"];
     let Some(value) = raw.to_str() else { return String::from("not valid UTF-8") };
     let url_with_user = value.split_once("://").is_some_and(|(_, rest)| rest.contains('@'));
-    if url_with_user || SECRET.iter().any(|word| name.contains(word)) {
+    let is_limit = name.starts_with("MAX_"); // `MAX_TOKENS` is a number, and no secret
+    if url_with_user || !is_limit && SECRET.iter().any(|word| name.contains(word)) {
         return String::from("a value that is not shown here");
     }
     if value.chars().count() <= SHOWN {

@@ -1,148 +1,27 @@
 //! The driver with the real pipeline: on the embedded DynamoDB, or, where the clock is stopped, on one without a socket.
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
 use action_group::{
     agent::{
-        conversation::Block,
-        drive::{Conversations, Driven, Driver, Happening, Model, Revision, SaveError},
-        limits::Limits,
+        drive::{Conversations, Driver, Happening, Revision, SaveError},
         memory::InMemory,
-        model::{ModelFailure, ModelReply, ModelRequest},
         run::AgentRun,
-        stop::Stop,
-        tools::Tools,
+        stop::{Resume, Stop},
     },
-    call::{Deadline, Pipeline},
-    clock::Clock,
-    ending::Ending,
-    idempotency::{Store, Verdict},
-    telemetry::{Origin, Telemetry},
-    tool::{Caller, Toolbox},
+    idempotency::Verdict,
 };
 use futures_util::{FutureExt, future::BoxFuture};
 use serde_json::json;
 
 use crate::{
-    legal,
     machine::{calls, look, says, wide},
-    support::{Database, Scripted},
-    toolbox::{Log, toolbox},
+    support::Database,
+    world::{Replies, World},
 };
-
-/// A model that gives these replies in turn and then never answers.
-struct Replies {
-    replies: Vec<ModelReply>,
-    asked: AtomicUsize,
-    requests: Mutex<Vec<ModelRequest>>,
-}
-
-impl Replies {
-    fn new(replies: impl IntoIterator<Item = ModelReply>) -> Self {
-        Self { replies: replies.into_iter().collect(), asked: AtomicUsize::new(0), requests: Mutex::default() }
-    }
-
-    fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
-    }
-
-    /// The texts of the results in the last request, in order.
-    fn results(&self) -> Vec<String> {
-        let requests = self.requests.lock().unwrap();
-        let last = requests.last().and_then(|request| request.messages.last()).expect("a message");
-        let result = |block: &Block| match block {
-            Block::ToolResult(result) => Some(json!(result).to_string()),
-            _ => None,
-        };
-        last.content.iter().filter_map(result).collect()
-    }
-}
-
-impl Model for Replies {
-    fn converse<'a>(
-        &'a self,
-        request: &'a ModelRequest,
-        _: Duration,
-        heard: &'a mut (dyn FnMut(&str) + Send),
-    ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
-        assert_eq!(legal::history::faults(&json!(request)), [""; 0], "{}", json!(request));
-        self.requests.lock().unwrap().push(request.clone());
-        let reply = self.replies.get(self.asked.fetch_add(1, Ordering::SeqCst)).cloned();
-        async move {
-            match reply {
-                Some(reply) => {
-                    heard(&reply.message.text());
-                    Ok(reply)
-                }
-                None => std::future::pending().await,
-            }
-        }
-        .boxed()
-    }
-}
-
-struct World {
-    toolbox: Arc<Toolbox>,
-    log: Log,
-    pipeline: Pipeline,
-    conversations: InMemory,
-    ending: Ending,
-    time: Duration,
-}
-
-impl World {
-    fn on(store: Store) -> Self {
-        let (toolbox, log) = toolbox();
-        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink())));
-        let pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
-        let (conversations, ending) = (InMemory::default(), Ending::new());
-        Self { toolbox, log, pipeline, conversations, ending, time: Duration::from_secs(60) }
-    }
-
-    /// Without a socket, for a stopped clock.
-    fn stopped() -> Self {
-        let clock = Clock::following_tokio(action_group::clock::Timestamp::from_secs(1_000_000));
-        Self::on(Store::new(Scripted::default().client(), "records", clock))
-    }
-
-    fn run(&self, limits: Limits) -> AgentRun {
-        let mut run = AgentRun::new(limits, Tools::of(&self.toolbox));
-        run.ask("Please help.");
-        run
-    }
-
-    fn driver<'a>(&'a self, model: &'a Replies) -> Driver<'a> {
-        Driver {
-            model,
-            pipeline: &self.pipeline,
-            conversations: &self.conversations,
-            ending: &self.ending,
-            deadline: Deadline::new(None, Duration::from_millis(500), self.time),
-            origin: Origin { door: "agent", ..Origin::default() },
-            caller: Caller::default(),
-        }
-    }
-
-    async fn drive(&self, model: &Replies) -> Driven {
-        self.driver(model).drive("c", self.run(wide()), None, &mut |_| {}).await.expect("it is saved")
-    }
-
-    async fn resume(&self, model: &Replies) -> Driven {
-        let (mut run, revision) = self.conversations.load("c").await.expect("it is there").expect("a conversation");
-        run.resumed();
-        self.driver(model).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved")
-    }
-
-    fn did(&self, tool: &str) -> usize {
-        self.log.lock().unwrap().iter().filter(|(name, ..)| *name == tool).count()
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_never_answers_leaves_time_for_the_handoff_and_is_asked_once() {
@@ -314,13 +193,9 @@ async fn a_dead_drivers_calls_are_told_by_their_records_when_the_person_has_move
     run.ask("Stop! What was sent?");
     let done_before = world.log.lock().unwrap().len();
     let next = Replies::new([says("I see.")]);
-    let driven = world.driver(&next).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved");
+    let end = world.driver(&next).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved");
     assert_eq!(world.log.lock().unwrap().len(), done_before, "nothing was run");
-    assert!(
-        driven.report.unknown.iter().any(|item| item.arguments == json!({"to": "hang"})),
-        "{:?}",
-        driven.report.unknown
-    );
+    assert!(end.report.unknown.iter().any(|item| item.arguments == json!({"to": "hang"})), "{:?}", end.report.unknown);
     assert_eq!(next.results().len(), 3);
 }
 
@@ -339,8 +214,8 @@ async fn of_two_drivers_of_one_conversation_only_one_goes_on() {
     assert_eq!(second.asked(), 0, "it stops before it does anything");
 }
 
-/// A place that refuses the save of this number.
-struct Refusing(InMemory, AtomicUsize, usize);
+/// A place where the save of this number fails so.
+struct Refusing(InMemory, AtomicUsize, usize, fn() -> SaveError);
 
 impl Conversations for Refusing {
     fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<(AgentRun, Revision)>, SaveError>> {
@@ -354,7 +229,7 @@ impl Conversations for Refusing {
         after: Option<Revision>,
     ) -> BoxFuture<'a, Result<Revision, SaveError>> {
         if self.1.fetch_add(1, Ordering::SeqCst) == self.2 {
-            return async { Err(SaveError::Superseded) }.boxed();
+            return async { Err((self.3)()) }.boxed();
         }
         self.0.save(id, run, after)
     }
@@ -364,11 +239,27 @@ impl Conversations for Refusing {
 async fn no_call_of_a_reply_runs_that_was_not_saved() {
     let world = World::stopped();
     let model = Replies::new([calls([("a", "mail", json!({"to": "ada"}))]), says("Sent.")]);
-    let conversations = Refusing(InMemory::default(), AtomicUsize::new(0), 1);
+    let conversations = Refusing(InMemory::default(), AtomicUsize::new(0), 1, || SaveError::Superseded);
     let driver = Driver { conversations: &conversations, ..world.driver(&model) };
-    let driven = driver.drive("c", world.run(wide()), None, &mut |_| {}).await;
-    assert!(driven.is_err());
+    assert!(driver.drive("c", world.run(wide()), None, &mut |_| {}).await.is_err());
     assert_eq!((model.asked(), world.did("mail")), (1, 0));
+}
+
+#[tokio::test]
+async fn what_was_done_is_told_although_it_could_not_be_saved() {
+    let failures: [(fn() -> SaveError, Resume); 2] = [
+        (|| SaveError::Unavailable("down".into()), Resume::Continue),
+        (|| SaveError::TooLarge { size: 2, limit: 1 }, Resume::BeginAnew),
+    ];
+    for (error, resume) in failures {
+        let world = World::stopped();
+        let model = Replies::new([calls([("a", "mail", json!({"to": "ada"}))]), says("Sent.")]);
+        let conversations = Refusing(InMemory::default(), AtomicUsize::new(0), 2, error);
+        let driver = Driver { conversations: &conversations, ..world.driver(&model) };
+        let report = driver.drive("c", world.run(wide()), None, &mut |_| {}).await.expect("a report").report;
+        assert_eq!((report.stop, report.resume, report.done.len()), (Stop::NotSaved, resume, 1));
+        assert_eq!(model.asked(), 1, "nothing more is begun");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -401,7 +292,7 @@ async fn with_the_time_up_in_the_middle_the_turn_is_resumed_where_it_stopped() {
     let model = Replies::new([look("a", "slow"), look("b", "slow"), look("c", "slow"), says("Late.")]);
     let first = world.drive(&model).await;
     assert_eq!(first.report.stop, Stop::Time);
-    world.time = Duration::from_secs(60);
+    world.time = Duration::from_mins(1);
     let second = world.resume(&Replies::new([says("Done.")])).await;
     assert_eq!(second.report.answer, "Done.");
     assert!(second.report.done.len() >= 2, "what was done before is in the report of the turn");

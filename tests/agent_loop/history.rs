@@ -32,6 +32,7 @@ fn answers(id: &str) -> Value {
     json!({"toolResult": {"toolUseId": id, "status": "success", "content": [{"text": "ok"}]}})
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "it is called with `json!`")]
 fn user(content: Value) -> Value {
     json!({"role": "user", "content": content})
 }

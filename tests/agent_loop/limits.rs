@@ -4,7 +4,7 @@ use action_group::{
     agent::{
         limits::{Limits, Prices},
         model::{ModelFailureKind, ModelReply},
-        stop::Stop,
+        stop::{Resume, Stop},
     },
     outcome::FailureKind,
 };
@@ -242,7 +242,7 @@ fn calls_of_a_reply_that_used_up_the_tokens_are_not_run() {
     let mut machine = Machine::new(Limits { max_tokens: 500, ..wide() }, (0..20).map(costing(4_000, 1_000, 0)));
     let report = machine.go();
     assert_eq!((report.stop, machine.requests.len(), machine.ran.len()), (Stop::MaxTokens, 1, 0));
-    assert_eq!(report.not_attempted.len(), 1);
+    assert_eq!((report.not_attempted.len(), report.resume), (1, Resume::BeginAnew), "it has outgrown its budget");
     assert!(report.answer.contains("max_tokens = 500"), "{}", report.answer);
 }
 

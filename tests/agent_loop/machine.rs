@@ -35,6 +35,7 @@ pub fn wide() -> Limits {
 }
 
 /// A reply as Converse gives it.
+#[allow(clippy::needless_pass_by_value, reason = "it is called with `json!`")]
 pub fn reply(content: Value, stop_reason: &str) -> ModelReply {
     ModelReply::from_converse(&json!({
         "output": {"message": {"role": "assistant", "content": content}},
@@ -97,7 +98,7 @@ impl Machine {
             ran: Vec::new(),
             outcome: Box::new(by_word),
             standing: Box::new(|_| Standing::Clear),
-            time: TimeLeft(Duration::from_secs(60)),
+            time: TimeLeft(Duration::from_mins(1)),
         }
     }
 
@@ -138,7 +139,7 @@ impl Machine {
         }
         match next.next(TimeLeft::UNLIMITED) {
             Next::CallModel(request) => {
-                assert_eq!(legal::history::faults(&json!(request)), [""; 0], "{}", json!(request))
+                assert_eq!(legal::history::faults(&json!(request)), [""; 0], "{}", json!(request));
             }
             // A conversation may have outgrown its budget.
             Next::End(report) => assert!(matches!(report.stop, Stop::MaxTokens | Stop::MaxCost), "{report:?}"),

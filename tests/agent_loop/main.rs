@@ -28,3 +28,4 @@ mod machine;
 mod property;
 mod stops;
 mod toolbox;
+mod world;

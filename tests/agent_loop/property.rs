@@ -194,7 +194,8 @@ fn act(run: &mut AgentRun, world: &mut World, chance: &Chance) -> bool {
             assert_eq!(legal::history::faults(&shown), [""; 0], "{shown}");
             assert!(world.told_tokens < world.limits.max_tokens, "a request without a token left");
             if chance.fails == 0 {
-                let kind = if chance.kill % 2 == 0 { ModelFailureKind::Model } else { ModelFailureKind::Throttled };
+                let kind =
+                    if chance.kill.is_multiple_of(2) { ModelFailureKind::Model } else { ModelFailureKind::Throttled };
                 run.model_failed(ModelFailure { kind, sentence: String::from("No.") });
                 world.failures += 1;
                 assert!(world.failures <= 2, "a driver asks twice at most for one answer");

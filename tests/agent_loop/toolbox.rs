@@ -40,7 +40,7 @@ pub struct Looks(Log);
 pub struct Pays(Log);
 pub struct Mails(Log);
 
-fn note(log: &Log, tool: &'static str, argument: impl ToString, context: &CallContext) {
+fn note(log: &Log, tool: &'static str, argument: &impl ToString, context: &CallContext) {
     let key = context.idempotency_key().map(ToString::to_string);
     log.lock().unwrap().push((tool, argument.to_string(), key));
 }
@@ -90,7 +90,7 @@ impl Tool for Pays {
     }
 
     async fn call(&self, pay: Pay, context: &CallContext) -> Result<Success<Value>, ToolError> {
-        note(&self.0, Self::NAME, pay.amount, context);
+        note(&self.0, Self::NAME, &pay.amount, context);
         Ok(json!({"paid": pay.amount}).into())
     }
 }

@@ -43,16 +43,16 @@ pub enum Reply {
 
 /// A response with one text.
 pub fn says(text: &str) -> Reply {
-    Reply::Whole(response("end_turn", json!([{"text": text}])))
+    Reply::Whole(response("end_turn", &json!([{"text": text}])))
 }
 
 /// A response with these calls: id, tool, input.
 pub fn calls<const N: usize>(calls: [(&str, &str, Value); N]) -> Reply {
     let blocks = calls.map(|(id, name, input)| json!({"toolUse": {"toolUseId": id, "name": name, "input": input}}));
-    Reply::Whole(response("tool_use", blocks.into_iter().collect()))
+    Reply::Whole(response("tool_use", &blocks.into_iter().collect()))
 }
 
-fn response(stop_reason: &str, content: Value) -> Value {
+fn response(stop_reason: &str, content: &Value) -> Value {
     json!({
         "output": {"message": {"role": "assistant", "content": content}},
         "stopReason": stop_reason,
@@ -165,6 +165,7 @@ fn refused(status: u16, code: &'static str) -> Response<Body> {
     response
 }
 
+#[derive(Clone, Copy)]
 enum End {
     Closed,
     Broken,

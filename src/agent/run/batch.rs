@@ -1,0 +1,205 @@
+//! The calls of a reply: which may run, how each is answered, and what comes after.
+
+use std::collections::BTreeMap;
+
+use super::{
+    super::{
+        budget,
+        conversation::{Block, Message},
+        guard::fingerprint,
+        history::{self, Wanted},
+        ledger::{Entry, Fate},
+        stop::Stop,
+        tools::Tools,
+        usage::Usage,
+        words::{self, Why},
+    },
+    AgentRun, Approvals, Begun, Phase, ToolCall, Turn,
+};
+use crate::{
+    call::Standing,
+    door,
+    outcome::{Changed, Failure, FailureKind, Outcome},
+    tool::Effect,
+};
+
+impl AgentRun {
+    /// Counts what a reply has cost.
+    pub(super) fn count(&mut self, message: &Message, usage: Option<Usage>) {
+        if let Some(usage) = usage.filter(|usage| usage.total() > 0) {
+            self.turn.spent += usage;
+        } else {
+            let (input_tokens, output_tokens) = (self.measured.estimate(&self.messages), budget::tokens_of(message));
+            self.turn.guessed += Usage { input_tokens, output_tokens, ..Usage::default() };
+        }
+        if self.turn.closing.is_none() {
+            self.turn.steps += 1;
+        }
+        (self.turn.failure, self.turn.failures) = (None, 0);
+    }
+
+    /// Takes up the calls of a whole reply: each may run, or is refused.
+    pub(super) fn take_up(&mut self, wanted: Vec<Wanted>) {
+        let used_up = budget::used_up(&self.limits, &self.spent());
+        let mut beside = Vec::new();
+        for call in self.register(wanted) {
+            let print = fingerprint(&call.tool, &call.input);
+            let why = match self.turn.guard.check(&self.limits, &self.tools, &call.tool, &print, &beside) {
+                _ if used_up.is_some() => used_up.map(Why::Limit),
+                Err(refused) => {
+                    self.turn.refused.push(call.tool.clone());
+                    Some(Why::Refused(refused))
+                }
+                Ok(()) if self.tool_calls() >= self.limits.max_tool_calls => Some(Why::Limit(Stop::MaxToolCalls)),
+                Ok(()) => None,
+            };
+            if let Some(Why::Limit(stop)) = why {
+                self.turn.beyond = Some(stop);
+            }
+            let fate = why.map_or(Fate::Open, |why| Fate::not_run(why, &self.limits));
+            if fate == Fate::Open {
+                beside.push(print);
+            }
+            self.turn.ledger.push(Entry::new(call, fate));
+        }
+        let open = self.open(|_| true);
+        self.turn.begun = Begun::No;
+        if open.is_empty() {
+            self.settle(BTreeMap::new());
+            self.go_on();
+        } else if self.approvals == Approvals::Pause && open.iter().any(|call| self.may_wait(&call.tool)) {
+            self.turn.phase = Phase::Approval;
+        } else {
+            self.turn.phase = Phase::Tools;
+        }
+    }
+
+    /// Numbers the calls of a reply.
+    pub(super) fn register(&mut self, wanted: Vec<Wanted>) -> Vec<ToolCall> {
+        self.turn.open = self.turn.ledger.len();
+        let first = self.asked;
+        self.asked += wanted.len();
+        let number = |(index, Wanted { id, tool, input, .. })| ToolCall { ordinal: first + index, id, tool, input };
+        wanted.into_iter().enumerate().map(number).collect()
+    }
+
+    /// Ends the turn, with none of these calls run.
+    pub(super) fn close(&mut self, wanted: Vec<Wanted>, why: Why, stop: Stop) {
+        self.refuse(wanted, why);
+        (self.turn.open, self.turn.phase) = (self.turn.ledger.len(), Phase::Over(stop));
+    }
+
+    /// A reply that could not be used: none of its calls is run, and the model may try once more.
+    pub(super) fn once_more(&mut self, wanted: Vec<Wanted>, stop: Stop) {
+        self.refuse(wanted, Why::Broken(stop));
+        if std::mem::replace(&mut self.turn.once_more, true) {
+            (self.turn.open, self.turn.phase) = (self.turn.ledger.len(), Phase::Over(stop));
+        } else {
+            history::say(&mut self.messages, Block::Text(words::once_more(stop).to_owned()));
+            self.go_on();
+        }
+    }
+
+    /// Answers these calls with the reason why they were not run.
+    pub(super) fn refuse(&mut self, wanted: Vec<Wanted>, why: Why) {
+        for call in self.register(wanted) {
+            self.turn.ledger.push(Entry::new(call, Fate::not_run(why, &self.limits)));
+        }
+        self.settle(BTreeMap::new());
+    }
+
+    /// Refuses what is open: what waits was not approved, and the rest for this reason.
+    pub(super) fn refuse_open(&mut self, why: Why) {
+        let (limits, open) = (&self.limits, self.turn.open);
+        for entry in self.turn.ledger.iter_mut().skip(open) {
+            let why = match entry.fate {
+                Fate::Waiting(_) => Why::NotApproved,
+                Fate::Open => why,
+                _ => continue,
+            };
+            entry.fate = Fate::not_run(why, limits);
+        }
+        self.settle(BTreeMap::new());
+    }
+
+    /// Answers every call that is open, each once and in order, and counts what failed.
+    pub(super) fn settle(&mut self, mut outcomes: BTreeMap<usize, Outcome>) {
+        let mut ended = Vec::new();
+        for entry in self.turn.ledger.iter_mut().skip(self.turn.open) {
+            let ToolCall { ordinal, id, tool, input } = &entry.call;
+            let result = if let Fate::NotRun { told, .. } = &entry.fate {
+                history::error(id, told)
+            } else {
+                let outcome = outcomes.remove(ordinal).unwrap_or_else(|| interrupted(&self.tools, tool));
+                entry.fate = Fate::of(&outcome);
+                let text = outcome.failure().map(Failure::message).unwrap_or_default();
+                ended.push((tool.clone(), fingerprint(tool, input), outcome.clone()));
+                // What the door writes has this shape.
+                let result = serde_json::from_value(door::result_of(id, outcome));
+                history::legal_result(result.unwrap_or_else(|_| history::error(id, &text)))
+            };
+            history::say(&mut self.messages, Block::ToolResult(result));
+        }
+        let ended = ended.iter().map(|(tool, print, outcome)| (tool.as_str(), print.as_str(), outcome));
+        self.turn.guard.count(&self.limits, &self.tools, ended);
+    }
+
+    /// Starts a turn; what was just settled stays in its report.
+    pub(super) fn begin(&mut self, text: &str) {
+        let ledger = self.turn.ledger.split_off(self.turn.open.min(self.turn.ledger.len()));
+        let carried = ledger.len();
+        self.turn = Turn { ledger, carried, open: carried, ..Turn::default() };
+        history::say(&mut self.messages, Block::Text(text.to_owned()));
+        self.go_on();
+    }
+
+    /// On to the next request; to the closing one, if this step was the last that may hold calls.
+    pub(super) fn go_on(&mut self) {
+        let turn = &mut self.turn;
+        let batch = &turn.ledger[turn.open.min(turn.ledger.len())..];
+        let nothing_ran = batch.iter().all(|entry| matches!(entry.fate, Fate::NotRun { .. }));
+        let in_circles = nothing_ran && !turn.refused.is_empty();
+        for tool in std::mem::take(&mut turn.refused) {
+            turn.guard.withdraw(&self.tools, &tool);
+        }
+        let limit = turn.beyond.take().or(in_circles.then_some(Stop::RepeatedFailures));
+        let limit = limit.or((turn.steps >= self.limits.max_steps).then_some(Stop::MaxSteps));
+        (turn.open, turn.phase) = (turn.ledger.len(), Phase::Model);
+        match limit {
+            None => {}
+            Some(stop @ (Stop::MaxTokens | Stop::MaxCost)) => turn.phase = Phase::Over(stop),
+            Some(stop) => {
+                turn.closing = Some(stop);
+                history::say(&mut self.messages, Block::Text(words::closing(stop, &self.limits)));
+            }
+        }
+    }
+}
+
+/// The outcome of a call whose driver is gone, or which was not answered.
+fn interrupted(tools: &Tools, tool: &str) -> Outcome {
+    let text = "The call was interrupted.";
+    Outcome::Failure(match tools.get(tool) {
+        None => Failure::new(FailureKind::UnknownTool, format!("{text} There is no such tool.")),
+        Some(facts) if facts.effect == Effect::ReadOnly => {
+            Failure::new(FailureKind::Transient, text).with_changed(Changed::Nothing, facts.nothing.clone())
+        }
+        Some(facts) => Failure::new(FailureKind::OutcomeUnknown, format!("{text} Its outcome is unknown."))
+            .with_changed(Changed::Unknown, facts.unknown.clone()),
+    })
+}
+
+/// The outcome of such a call by what its record says.
+pub(super) fn found(tools: &Tools, call: &ToolCall, standing: Option<Standing>) -> Outcome {
+    match standing {
+        Some(Standing::Done(result)) => Outcome::Success { result, replayed: true },
+        Some(Standing::Clear | Standing::Waits(_) | Standing::Approved | Standing::Denied) => {
+            let text = "The call was interrupted before it was begun.";
+            let nothing = tools
+                .get(&call.tool)
+                .map_or_else(|| String::from("Nothing was changed."), |facts| facts.nothing.clone());
+            Outcome::Failure(Failure::new(FailureKind::Transient, text).with_changed(Changed::Nothing, nothing))
+        }
+        Some(Standing::Running | Standing::Unknown | Standing::Unavailable) | None => interrupted(tools, &call.tool),
+    }
+}

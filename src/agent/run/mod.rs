@@ -1,0 +1,326 @@
+//! The loop's decisions: a state machine without clock, client or async. It can be serialised at any point.
+//!
+//! ```text
+//!             ask                    a reply without calls ──────────────────────────► Over(end_turn)
+//!  (new) ───────────► Model ◄──────────────────────────────────┐
+//!                      │ │ ▲  └─ broken, blank: once more       │ the calls have ended
+//!                      │ │ └──── a limit: one closing request,  │ (a limit, or nothing but refused calls:
+//!                      │ │       then Over(that limit)          │  the next request is the closing one)
+//!            calls that │ └──────────────► Tools ───────────────┘
+//!        may need a person   no one needed  ▲
+//!                      ▼                    │ nobody has to decide any more
+//!                  Approval ────────────────┘
+//!                      │ ▲ resumed
+//!            they wait ▼ │
+//!                    Paused ── ask: "not approved" ──► Model
+//! ```
+//!
+//! What ends a driver's work and not the turn (time, an interruption, a model that fails) leaves the state as it is.
+
+mod batch;
+mod turn;
+mod view;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    budget::Measured,
+    conversation::Message,
+    history,
+    ledger::Fate,
+    limits::{Limits, TimeLeft},
+    model::{ModelFailure, ModelReply, ModelRequest},
+    report::{Item, Report},
+    stop::{Ended, Stop, ended},
+    tools::Tools,
+    usage::Usage,
+    words::Why,
+};
+use crate::{call::Standing, outcome::Outcome};
+use batch::found;
+use turn::{Begun, Phase, Turn};
+
+/// What is to be done now.
+#[derive(Debug)]
+pub enum Next {
+    /// Ask the model; then [`AgentRun::model_replied`] or [`AgentRun::model_failed`].
+    CallModel(ModelRequest),
+    /// Ask whether a person has to decide on these calls, and let what has to wait begin to wait; then
+    /// [`AgentRun::records_read`].
+    AskApproval(Vec<ToolCall>),
+    /// Look at the records of these calls, running none; then [`AgentRun::records_read`].
+    ReadRecords(Vec<ToolCall>),
+    /// Run these calls at once; then [`AgentRun::tools_ended`].
+    RunTools(Vec<ToolCall>),
+    /// Nothing, until a person has decided on these calls. Then load, [`AgentRun::resumed`], and go on.
+    Pause(Vec<Item>),
+    /// Nothing: the turn is over, or this driver must not go on with it.
+    End(Report),
+}
+
+/// A call that is to be run.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Its number in the conversation, from 0.
+    pub ordinal: usize,
+    /// The id of its result.
+    pub id: String,
+    /// The tool, as the model wrote it.
+    pub tool: String,
+    /// The arguments, as the model wrote them.
+    pub input: Value,
+}
+
+impl std::fmt::Debug for ToolCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolCall").field("ordinal", &self.ordinal).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Where a call that a person has to approve leaves the loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approvals {
+    /// The whole batch waits, before anything of it runs, until the person has decided.
+    #[default]
+    Pause,
+    /// Nobody is there to decide: the call is answered `approval_required`, and the loop goes on.
+    Answer,
+}
+
+/// A conversation with its bounded loop.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct AgentRun {
+    limits: Limits,
+    tools: Tools,
+    system: Option<String>,
+    approvals: Approvals,
+    messages: Vec<Message>,
+    /// The calls that the model has asked for so far.
+    asked: usize,
+    measured: Measured,
+    turn: Turn,
+}
+
+impl AgentRun {
+    /// A new conversation.
+    pub fn new(limits: Limits, tools: Tools) -> Self {
+        Self {
+            limits,
+            tools,
+            system: None,
+            approvals: Approvals::default(),
+            messages: Vec::new(),
+            asked: 0,
+            measured: Measured::default(),
+            turn: Turn::default(),
+        }
+    }
+
+    /// The same with a system prompt.
+    #[must_use]
+    pub fn with_system(self, system: impl Into<String>) -> Self {
+        Self { system: Some(system.into()), ..self }
+    }
+
+    /// The same with calls that need approval treated so.
+    #[must_use]
+    pub fn with_approvals(self, approvals: Approvals) -> Self {
+        Self { approvals, ..self }
+    }
+
+    /// The same after these messages, made valid: blank texts, calls without result and results without call would make
+    /// Bedrock refuse the conversation for good.
+    #[must_use]
+    pub fn with_history(self, messages: Vec<Message>) -> Self {
+        Self { messages: history::repaired(messages, &self.tools), measured: Measured::default(), ..self }
+    }
+
+    /// Replaces what the deployment says, after its conversation was loaded: another version may have other limits, tools and
+    /// another prompt.
+    pub fn equip(&mut self, limits: Limits, tools: Tools, system: Option<String>, approvals: Approvals) {
+        (self.limits, self.tools, self.system, self.approvals) = (limits, tools, system, approvals);
+    }
+
+    /// The messages so far. Between a reply with calls and their results the last one is the model's.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The limits.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// A new message of the person: starts a turn. While calls wait for approval it means "not approved"; of calls whose
+    /// driver has died their records are looked at first, so that nothing is begun that the person may no longer want.
+    pub fn ask(&mut self, text: &str) {
+        let text = if text.trim().is_empty() { "(The message was empty.)" } else { text };
+        match std::mem::take(&mut self.turn.phase) {
+            Phase::Approval | Phase::Paused => self.refuse_open(Why::BesideNotApproved),
+            Phase::Tools if self.turn.begun != Begun::Perhaps => self.refuse_open(Why::NotBegun),
+            Phase::Tools => return self.turn.phase = Phase::Orphans(text.to_owned()),
+            Phase::Orphans(earlier) => return self.turn.phase = Phase::Orphans(format!("{earlier}\n\n{text}")),
+            Phase::Model | Phase::Over(_) => {}
+        }
+        self.begin(text);
+    }
+
+    /// What is to be done now. Pure: asked again, it says the same.
+    pub fn next(&self, time: TimeLeft) -> Next {
+        if let Some(stop) = self.halted(time) {
+            return Next::End(self.report_of(stop));
+        }
+        match &self.turn.phase {
+            Phase::Model => Next::CallModel(self.request()),
+            Phase::Approval => Next::AskApproval(self.open(|call| self.may_wait(&call.tool))),
+            Phase::Paused => Next::Pause(self.report_of(Stop::AwaitingApproval).waiting),
+            Phase::Tools => Next::RunTools(self.open(|_| true)),
+            Phase::Orphans(_) => Next::ReadRecords(self.open(|_| true)),
+            Phase::Over(stop) => Next::End(self.report_of(*stop)),
+        }
+    }
+
+    /// The model's answer to [`Next::CallModel`]. Save the run before anything else.
+    pub fn model_replied(&mut self, reply: ModelReply) {
+        if self.turn.phase != Phase::Model {
+            return; // an answer that nobody waits for any more
+        }
+        let ModelReply { message, stop_reason, usage } = reply;
+        let (message, wanted) = history::clean(message, &self.tools, history::ids(&self.messages));
+        let text = message.text();
+        self.count(&message, usage);
+        if !message.content.is_empty() {
+            self.messages.push(message);
+        }
+        if let Some(usage) = usage.filter(|usage| usage.total() > 0) {
+            self.measured = Measured::new(self.messages.len(), &usage);
+        }
+        self.turn.last_words.clear();
+        let ended = ended(&stop_reason, !wanted.is_empty());
+        match (self.turn.closing, ended) {
+            (Some(stop), _) => {
+                if wanted.is_empty() && ended == Ended::Whole {
+                    self.turn.last_words = text;
+                }
+                self.close(wanted, Why::Closing, stop);
+            }
+            (None, Ended::Over(stop)) => {
+                self.turn.last_words = text;
+                self.close(wanted, Why::Over(stop), stop);
+            }
+            (None, Ended::Broken(stop)) => self.once_more(wanted, stop),
+            (None, Ended::Whole) if !wanted.is_empty() => self.take_up(wanted),
+            (None, Ended::Whole) if text.is_empty() => self.once_more(wanted, Stop::EmptyAnswer),
+            (None, Ended::Whole) => {
+                self.turn.last_words = text;
+                self.turn.phase = Phase::Over(Stop::EndTurn);
+            }
+        }
+    }
+
+    /// The model's call failed. The tokens that it may have cost are counted.
+    pub fn model_failed(&mut self, failure: ModelFailure) {
+        self.turn.guessed += Usage { input_tokens: self.measured.estimate(&self.messages), ..Usage::default() };
+        self.turn.failures += 1;
+        self.turn.failure = Some(failure);
+    }
+
+    /// What [`Next::AskApproval`] and [`Next::ReadRecords`] ask for: each call's ordinal, and how it stands. Save the run
+    /// after it.
+    pub fn records_read(&mut self, standings: Vec<(usize, Standing)>) {
+        let mut standings: BTreeMap<_, _> = standings.into_iter().collect();
+        match std::mem::take(&mut self.turn.phase) {
+            Phase::Approval => {
+                let mut waits = false;
+                let (tools, open) = (&self.tools, self.turn.open);
+                for entry in self.turn.ledger.iter_mut().skip(open).filter(|entry| entry.is_open()) {
+                    if !tools.get(&entry.call.tool).is_some_and(|facts| facts.may_need_approval) {
+                        continue;
+                    }
+                    // What could not be found out waits too: nothing beside it runs on a guess.
+                    entry.fate = match standings.remove(&entry.call.ordinal).unwrap_or(Standing::Unavailable) {
+                        Standing::Waits(key) => Fate::Waiting(Some(key)),
+                        Standing::Unavailable => Fate::Waiting(None),
+                        _ => Fate::Open,
+                    };
+                    waits |= entry.fate != Fate::Open;
+                }
+                self.turn.phase = if waits { Phase::Paused } else { Phase::Tools };
+            }
+            Phase::Orphans(text) => {
+                let open = self.open(|_| true).into_iter();
+                let outcomes = open.map(|call| {
+                    let standing = standings.remove(&call.ordinal);
+                    (call.ordinal, found(&self.tools, &call, standing))
+                });
+                let outcomes = outcomes.collect();
+                self.settle(outcomes);
+                self.begin(&text);
+            }
+            other => self.turn.phase = other,
+        }
+    }
+
+    /// How the calls of [`Next::RunTools`] ended. A call that is missing has been interrupted. Save the run after it.
+    pub fn tools_ended(&mut self, ended: Vec<(usize, Outcome)>) {
+        if self.turn.phase == Phase::Tools {
+            self.settle(ended.into_iter().collect());
+            self.go_on();
+        }
+    }
+
+    /// The run was loaded: its driver may have died, or a person may have decided. Always called after loading.
+    pub fn resumed(&mut self) {
+        let turn = &mut self.turn;
+        (turn.interrupted, turn.failure, turn.failures) = (false, None, 0);
+        turn.begun = match turn.begun {
+            Begun::PutDown => Begun::No,
+            Begun::No | Begun::Perhaps => Begun::Perhaps,
+        };
+        if turn.phase == Phase::Paused {
+            turn.phase = Phase::Approval;
+        }
+    }
+
+    /// The driver stops between two actions, because the person or the process wants it: nothing new is begun. What
+    /// [`AgentRun::next`] says then is the end, with a report; [`AgentRun::resumed`] takes it back.
+    pub fn interrupted(&mut self) {
+        self.turn.interrupted = true;
+    }
+
+    /// The driver lets go of the run at an end. From then on it is known that a batch that had not been handed out was
+    /// not begun. Save the run after it, if it says that it has changed.
+    pub fn put_down(&mut self) -> bool {
+        let changes = self.turn.phase == Phase::Tools && self.turn.begun == Begun::No;
+        if changes {
+            self.turn.begun = Begun::PutDown;
+        }
+        changes
+    }
+
+    /// Whether requests to the model have failed since it last answered.
+    pub(super) const fn has_failures(&self) -> bool {
+        self.turn.failures > 0
+    }
+
+    /// Where the turn stands.
+    pub fn report(&self) -> Report {
+        let stop = match self.turn.phase {
+            Phase::Over(stop) => stop,
+            Phase::Paused => Stop::AwaitingApproval,
+            _ => self.halted(TimeLeft::UNLIMITED).unwrap_or(Stop::Interrupted),
+        };
+        self.report_of(stop)
+    }
+}
+
+impl std::fmt::Debug for AgentRun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("AgentRun");
+        shown.field("messages", &self.messages.len()).field("steps", &self.turn.steps).finish_non_exhaustive()
+    }
+}

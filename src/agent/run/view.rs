@@ -1,0 +1,109 @@
+//! What can be said of a run without changing it: whether it must stop, what is asked next, where it stands.
+
+use super::{
+    super::{
+        budget,
+        drive::SaveError,
+        ledger::{Entry, Fate},
+        limits::TimeLeft,
+        model::{ModelFailureKind, ModelRequest},
+        report::Report,
+        stop::{Resume, Stop},
+        usage::Usage,
+        words,
+    },
+    AgentRun, Begun, Phase, ToolCall,
+};
+use crate::tool::Effect;
+
+impl AgentRun {
+    /// Why this driver must not go on, although the turn is not over.
+    pub(super) fn halted(&self, time: TimeLeft) -> Option<Stop> {
+        let turn = &self.turn;
+        if matches!(turn.phase, Phase::Over(_) | Phase::Paused) {
+            return None;
+        }
+        let failed = turn.failure.as_ref().filter(|failure| !failure.kind.may_be_repeated() || turn.failures > 1);
+        match failed.map(|failure| failure.kind) {
+            _ if turn.interrupted => Some(Stop::Interrupted),
+            Some(ModelFailureKind::Timeout) => Some(Stop::Time),
+            Some(_) => Some(Stop::ModelFailed),
+            None if time.0 < self.limits.shortest_step => Some(Stop::Time),
+            None if turn.phase == Phase::Model => self.most_output().err().map(|stop| turn.closing.unwrap_or(stop)),
+            None => None,
+        }
+    }
+
+    pub(super) fn spent(&self) -> Usage {
+        let mut spent = self.turn.spent;
+        spent += self.turn.guessed;
+        spent
+    }
+
+    pub(super) fn most_output(&self) -> Result<u32, Stop> {
+        budget::output_left(&self.limits, &self.spent(), self.measured.estimate(&self.messages))
+    }
+
+    pub(super) fn request(&self) -> ModelRequest {
+        ModelRequest {
+            messages: self.messages.clone(),
+            system: self.system.clone(),
+            tool_config: self.tools.config(self.turn.guard.withdrawn()),
+            max_output_tokens: self.most_output().ok(),
+        }
+    }
+
+    /// The calls that have no result and are not refused.
+    pub(super) fn open(&self, which: impl Fn(&ToolCall) -> bool) -> Vec<ToolCall> {
+        let open = self.turn.ledger.iter().skip(self.turn.open).filter(|entry| entry.is_open());
+        open.map(|entry| entry.call.clone()).filter(which).collect()
+    }
+
+    pub(super) fn may_wait(&self, tool: &str) -> bool {
+        self.tools.get(tool).is_some_and(|facts| facts.may_need_approval)
+    }
+
+    /// The calls of this turn that have run, or will.
+    pub(super) fn tool_calls(&self) -> u32 {
+        let run = |entry: &&Entry| !matches!(entry.fate, Fate::NotRun { .. });
+        u32::try_from(self.turn.ledger.iter().skip(self.turn.carried).filter(run).count()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn report_of(&self, stop: Stop) -> Report {
+        let why = match &self.turn.failure {
+            Some(failure) if stop == Stop::ModelFailed => failure.sentence.as_str(),
+            _ => "",
+        };
+        // A conversation that is larger than its budget cannot go on under it.
+        let outgrown = stop == Stop::MaxTokens && self.measured.estimate(&self.messages) >= self.limits.max_tokens;
+        self.account(stop, if outgrown { Resume::BeginAnew } else { stop.resume() }, why)
+    }
+
+    /// The report where the run could not be saved: what is done is told, although the conversation may not know it.
+    pub(in super::super) fn unsaved(&self, error: &SaveError) -> Report {
+        let resume = match error {
+            SaveError::TooLarge { .. } => Resume::BeginAnew,
+            _ => Resume::Continue,
+        };
+        self.account(Stop::NotSaved, resume, &error.to_string())
+    }
+
+    fn account(&self, stop: Stop, resume: Resume, why: &str) -> Report {
+        let turn = &self.turn;
+        let mut report = Report {
+            resume,
+            steps: turn.steps,
+            tool_calls: self.tool_calls(),
+            usage: turn.spent,
+            estimated: turn.guessed,
+            ..Report::new(stop)
+        };
+        for (index, entry) in turn.ledger.iter().enumerate() {
+            let handed_out = turn.phase == Phase::Tools && turn.begun == Begun::Perhaps;
+            let is_read = self.tools.get(&entry.call.tool).is_none_or(|facts| facts.effect == Effect::ReadOnly);
+            report.add(entry, index >= turn.open && handed_out && !is_read);
+        }
+        let why = format!("{} {why}", words::stopped(stop, &self.limits));
+        report.with_answer(why.trim_end(), turn.last_words.clone())
+    }
+}

@@ -1,0 +1,87 @@
+//! The conversation of `dev run-loop`, which may outlive the process in a file.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Trouble;
+use crate::agent::{
+    drive::{Conversations, Revision, SaveError},
+    memory::InMemory,
+    run::AgentRun,
+};
+
+/// The one conversation of this process: in memory, or in a file.
+pub struct Kept {
+    /// Its id.
+    pub id: String,
+    file: Option<PathBuf>,
+    memory: InMemory,
+}
+
+/// What the file holds.
+#[derive(Serialize, Deserialize)]
+struct State {
+    conversation: String,
+    revision: u64,
+    run: Value,
+}
+
+impl Kept {
+    /// The conversation in this file, or a new one.
+    pub fn open(file: Option<&Path>) -> Result<Self, Trouble> {
+        let state = file.filter(|file| file.exists()).map(read).transpose()?;
+        let new = || format!("local-{:016x}", rand::random::<u64>());
+        let id = state.map_or_else(new, |state| state.conversation);
+        Ok(Self { id, file: file.map(Path::to_owned), memory: InMemory::default() })
+    }
+}
+
+fn read(file: &Path) -> Result<State, Trouble> {
+    let bad =
+        |why: String| Trouble(format!("The file {} is no conversation of `dev run-loop`: {why}.", file.display()));
+    let text = std::fs::read(file).map_err(|error| bad(error.to_string()))?;
+    serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))
+}
+
+impl Conversations for Kept {
+    fn load<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<(AgentRun, Revision)>, SaveError>> {
+        let Some(file) = self.file.as_deref().filter(|file| file.exists()) else { return self.memory.load(id) };
+        let state = read(file).map_err(|_| SaveError::Unreadable);
+        let run = state.and_then(|State { run, revision, .. }| {
+            serde_json::from_value(run).map(|run| Some((run, Revision(revision)))).map_err(|_| SaveError::Unreadable)
+        });
+        async move { run }.boxed()
+    }
+
+    fn save<'a>(
+        &'a self,
+        id: &'a str,
+        run: &'a AgentRun,
+        after: Option<Revision>,
+    ) -> BoxFuture<'a, Result<Revision, SaveError>> {
+        let Some(file) = self.file.as_deref() else { return self.memory.save(id, run, after) };
+        let saved = save(file, id, run, after);
+        async move { saved }.boxed()
+    }
+}
+
+/// Writes it beside the file and puts it in its place, so that a process that dies leaves one of the two.
+fn save(file: &Path, id: &str, run: &AgentRun, after: Option<Revision>) -> Result<Revision, SaveError> {
+    let current = if file.exists() { Some(read(file).map_err(|_| SaveError::Unreadable)?) } else { None };
+    if current.map(|state| Revision(state.revision)) != after {
+        return Err(SaveError::Superseded);
+    }
+    let revision = after.map_or(0, |Revision(number)| number) + 1;
+    let run = serde_json::to_value(run).map_err(unavailable)?;
+    let state = State { conversation: id.to_owned(), revision, run };
+    let (new, state) = (file.with_extension("new"), serde_json::to_vec(&state).map_err(unavailable)?);
+    std::fs::write(&new, state).and_then(|()| std::fs::rename(&new, file)).map_err(unavailable)?;
+    Ok(Revision(revision))
+}
+
+fn unavailable(error: impl std::error::Error + Send + Sync + 'static) -> SaveError {
+    SaveError::Unavailable(Box::new(error))
+}

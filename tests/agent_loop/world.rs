@@ -1,0 +1,144 @@
+//! A driver with the real pipeline, and a model that gives its replies in turn.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use action_group::{
+    agent::{
+        conversation::Block,
+        drive::{Conversations, Driven, Driver, Model},
+        limits::Limits,
+        memory::InMemory,
+        model::{ModelFailure, ModelReply, ModelRequest},
+        run::AgentRun,
+        tools::Tools,
+    },
+    call::{Deadline, Pipeline},
+    clock::Clock,
+    ending::Ending,
+    idempotency::Store,
+    telemetry::{Origin, Telemetry},
+    tool::{Caller, Toolbox},
+};
+use futures_util::{FutureExt, future::BoxFuture};
+use serde_json::json;
+
+use crate::{
+    legal,
+    machine::wide,
+    support::Scripted,
+    toolbox::{Log, toolbox},
+};
+
+/// A model that gives these replies in turn and then never answers.
+pub struct Replies {
+    given: Vec<ModelReply>,
+    asked: AtomicUsize,
+    requests: Mutex<Vec<ModelRequest>>,
+}
+
+impl Replies {
+    pub fn new(replies: impl IntoIterator<Item = ModelReply>) -> Self {
+        Self { given: replies.into_iter().collect(), asked: AtomicUsize::new(0), requests: Mutex::default() }
+    }
+
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// The texts of the results in the last request, in order.
+    pub fn results(&self) -> Vec<String> {
+        let requests = self.requests.lock().unwrap();
+        let last = requests.last().and_then(|request| request.messages.last()).expect("a message");
+        let result = |block: &Block| match block {
+            Block::ToolResult(result) => Some(json!(result).to_string()),
+            _ => None,
+        };
+        last.content.iter().filter_map(result).collect()
+    }
+}
+
+impl Model for Replies {
+    fn converse<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        _: Duration,
+        heard: &'a mut (dyn FnMut(&str) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
+        assert_eq!(legal::history::faults(&json!(request)), [""; 0], "{}", json!(request));
+        self.requests.lock().unwrap().push(request.clone());
+        let reply = self.given.get(self.asked.fetch_add(1, Ordering::SeqCst)).cloned();
+        async move {
+            match reply {
+                Some(reply) => {
+                    heard(&reply.message.text());
+                    Ok(reply)
+                }
+                None => std::future::pending().await,
+            }
+        }
+        .boxed()
+    }
+}
+
+pub struct World {
+    pub toolbox: Arc<Toolbox>,
+    pub log: Log,
+    pub pipeline: Pipeline,
+    pub conversations: InMemory,
+    pub ending: Ending,
+    pub time: Duration,
+}
+
+impl World {
+    pub fn on(store: Store) -> Self {
+        let (toolbox, log) = toolbox();
+        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink())));
+        let pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
+        let (conversations, ending) = (InMemory::default(), Ending::new());
+        Self { toolbox, log, pipeline, conversations, ending, time: Duration::from_mins(1) }
+    }
+
+    /// Without a socket, for a stopped clock.
+    pub fn stopped() -> Self {
+        let clock = Clock::following_tokio(action_group::clock::Timestamp::from_secs(1_000_000));
+        Self::on(Store::new(Scripted::default().client(), "records", clock))
+    }
+
+    pub fn run(&self, limits: Limits) -> AgentRun {
+        let mut run = AgentRun::new(limits, Tools::of(&self.toolbox));
+        run.ask("Please help.");
+        run
+    }
+
+    pub fn driver<'a>(&'a self, model: &'a Replies) -> Driver<'a> {
+        Driver {
+            model,
+            pipeline: &self.pipeline,
+            conversations: &self.conversations,
+            ending: &self.ending,
+            deadline: Deadline::new(None, Duration::from_millis(500), self.time),
+            origin: Origin { door: "agent", ..Origin::default() },
+            caller: Caller::default(),
+        }
+    }
+
+    pub async fn drive(&self, model: &Replies) -> Driven {
+        self.driver(model).drive("c", self.run(wide()), None, &mut |_| {}).await.expect("it is saved")
+    }
+
+    pub async fn resume(&self, model: &Replies) -> Driven {
+        let (mut run, revision) = self.conversations.load("c").await.expect("it is there").expect("a conversation");
+        run.resumed();
+        self.driver(model).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved")
+    }
+
+    pub fn did(&self, tool: &str) -> usize {
+        self.log.lock().unwrap().iter().filter(|(name, ..)| *name == tool).count()
+    }
+}
