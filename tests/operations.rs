@@ -85,8 +85,10 @@ fn a_fault_of_ours_leaves_its_reference_and_its_type_in_the_line() {
 #[test]
 fn the_queries_ask_for_fields_that_exist() {
     let fields = fields();
-    let words =
-        ["fields", "filter", "sort", "desc", "limit", "stats", "count", "as", "pct", "min", "sum", "by", "and", "or"];
+    let words = [
+        "fields", "filter", "sort", "desc", "limit", "stats", "count", "as", "pct", "min", "sum", "by", "and", "or",
+        "like", "true",
+    ];
     let made = ["calls", "p50", "p99", "least_headroom"];
     let queries: Vec<_> = chapter("Queries").split("```").skip(1).step_by(2).collect();
     assert_eq!(queries.len(), 3);
