@@ -53,15 +53,21 @@ pub fn assemble(
     if !faults.is_empty() {
         return Err(StartError::Doors(faults.join("\n")));
     }
-    let clock = Clock::system();
-    let telemetry = Telemetry::new(&settings.metrics_namespace, &settings.service, clock.clone(), metrics);
-    let store = Store::new(aws_sdk_dynamodb::Client::new(sdk), &settings.idempotency_table, clock);
-    let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
+    let pipeline = pipeline(settings, toolbox, sdk, metrics);
     let terms = Terms {
         reserve: settings.reserve,
         default_budget: settings.default_budget,
         identity_header: settings.identity_header.clone(),
+        limits: settings.limits,
         doors: settings.doors.clone(),
     };
     Ok(Handler::new(pipeline, terms))
+}
+
+/// What runs the calls of these tools, whoever asks for them. Metric lines go to `metrics`.
+pub fn pipeline(settings: &Settings, toolbox: Toolbox, sdk: &SdkConfig, metrics: Box<dyn Write + Send>) -> Pipeline {
+    let clock = Clock::system();
+    let telemetry = Telemetry::new(&settings.metrics_namespace, &settings.service, clock.clone(), metrics);
+    let store = Store::new(aws_sdk_dynamodb::Client::new(sdk), &settings.idempotency_table, clock);
+    Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry))
 }

@@ -11,11 +11,13 @@ use tokio::time::Instant;
 
 use crate::{
     authorise::Authorise,
-    call::{Call, Deadline, Pipeline, Surroundings, longest},
-    door::{self, Door, Event, Refusal, Request},
-    outcome::{Failure, FailureKind},
+    call::{Call, Deadline, Pipeline, Surroundings, Task, longest},
+    conversation::{Limits, Watch},
+    door::{self, Door, Event, Memory, Refusal, Request},
+    outcome::{Changed, Failure, FailureKind, Outcome},
     payload::{self, Payload},
     telemetry::Origin,
+    tool::Entry,
 };
 
 /// An invocation, however it was delivered.
@@ -71,6 +73,8 @@ pub struct Terms {
     pub default_budget: Duration,
     /// The propagated header that names the gateway's user, if one can be trusted to.
     pub identity_header: Option<String>,
+    /// The limits of a conversation.
+    pub limits: Limits,
     /// The doors that may be used, in the order of detection.
     pub doors: Vec<&'static Door>,
 }
@@ -106,20 +110,45 @@ impl Handler {
     /// Only where there is no call to answer: bytes that are no JSON, an event that is no tool call.
     pub async fn handle(&self, invocation: Invocation) -> Result<Value, FunctionError> {
         let deadline = Deadline::new(invocation.deadline, self.terms.reserve, self.terms.default_budget);
-        let (door, request) = self.read(&invocation).inspect_err(|error| {
+        let (door, mut request) = self.read(&invocation).inspect_err(|error| {
             tracing::warn!(request_id = invocation.request_id, error_type = error.error_type, "not a tool call");
         })?;
-        let origin = Origin { door: door.name, request_id: invocation.request_id, trace_id: invocation.trace_id };
+        let origin = Origin::new(door.name, &invocation.request_id, invocation.trace_id.as_deref());
         let around = Surroundings { origin, deadline, limit: door.limit };
-        let outcomes = join_all(request.calls.into_iter().map(|call| self.pipeline.run(call, &around))).await;
-        Ok((request.encode)(outcomes))
+        let (toolbox, store) = (self.pipeline.toolbox(), self.pipeline.store());
+        let watch = Watch::begin(&self.terms.limits, &mut request, toolbox, store, &deadline).await;
+        let outcomes = self.run(request.calls, around).await;
+        let counted = match watch {
+            Some(watch) => watch.end(&outcomes, &deadline).await,
+            None => None,
+        };
+        let mut answer = (request.encode)(outcomes);
+        if let Some((keep, counts)) = counted {
+            keep(&mut answer, &counts);
+        }
+        Ok(answer)
+    }
+
+    /// Runs each call in a task of its own: one that keeps its thread busy, with a large result or with code that blocks,
+    /// holds up neither the others nor their answers. When the invocation is dropped, so are its calls.
+    async fn run(&self, calls: Vec<Call>, around: Surroundings) -> Vec<Outcome> {
+        let around = Arc::new(around);
+        let start = |call| {
+            let (pipeline, around) = (self.pipeline.clone(), Arc::clone(&around));
+            Task::spawn(async move { pipeline.run(call, &around).await })
+        };
+        let tasks: Vec<_> = calls.into_iter().map(start).collect(); // all begin before the first is waited for
+        let outcomes = join_all(tasks).await;
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|_| Outcome::Failure(broken()))).collect()
     }
 
     /// Warns if `time`, all that an invocation has, is too short for a tool with all its attempts: its calls are then cut
     /// short by the deadline, and not by its timeout.
     pub fn check_time(&self, time: Duration) {
-        let Some(tool) = self.pipeline.toolbox().slowest() else { return };
-        let needed = longest(tool.timeout) + self.terms.reserve;
+        let Some(tool) = self.pipeline.toolbox().iter().map(Entry::definition).max_by_key(|tool| longest(tool)) else {
+            return;
+        };
+        let needed = longest(tool) + self.terms.reserve;
         if time < needed {
             tracing::warn!(
                 tool = tool.name,
@@ -141,7 +170,8 @@ impl Handler {
         let invalid = |sentence: String| FunctionError::new("InvalidPayload", sentence);
         let Payload { value, flaw } =
             payload::read(&invocation.payload).map_err(|unreadable| invalid(unreadable.to_string()))?;
-        let event = Event { body: value, client_context: client_context(invocation.client_context.as_deref())? };
+        let client_context = client_context(invocation.client_context.as_deref())?;
+        let event = Event { body: value, flawed: flaw.is_some(), client_context };
         let found = door::detect(&event, &self.terms.doors)
             .and_then(|door| Ok((door, (door.decode)(event, self.pipeline.toolbox())?)));
         let found =
@@ -149,10 +179,17 @@ impl Handler {
         match (found, flaw) {
             (Ok(found), None) => Ok(found),
             (Ok((door, request)), Some(flaw)) if !request.calls.is_empty() => Ok((door, refused(request, &flaw))),
-            (_, Some(flaw)) => Err(invalid(flaw)),
+            (_, Some(flaw)) => Err(invalid(format!("The event {flaw}"))),
             (Err(Refusal(sentence)), None) => Err(FunctionError::new("NotAToolCall", sentence)),
         }
     }
+}
+
+/// The end of a call whose task panicked beyond what the pipeline catches: nobody knows how far it got.
+fn broken() -> Failure {
+    let text = "The function failed by a fault of its own. Calling it again will not help.";
+    Failure::new(FailureKind::Internal, text)
+        .with_changed(Changed::Unknown, "It is not known whether anything was changed.")
 }
 
 /// The request with what the host says about the caller: the door saw the event only. Where the host names nobody, the
@@ -170,9 +207,9 @@ fn attributed(request: Request, invocation: &Invocation, identity_header: Option
 
 /// The request with no call to run: each is answered with the payload's flaw.
 fn refused(request: Request, flaw: &str) -> Request {
-    let failure = Failure::new(FailureKind::InvalidInput, format!("{flaw} So the call was not run."));
+    let failure = Failure::new(FailureKind::InvalidInput, format!("The event {flaw} So the call was not run."));
     let object = |call: Call| Call { objection: call.objection.or_else(|| Some(failure.clone())), ..call };
-    Request { calls: request.calls.into_iter().map(object).collect(), ..request }
+    Request { calls: request.calls.into_iter().map(object).collect(), memory: Memory::None, ..request }
 }
 
 /// Reads a client context: JSON, or JSON in base64. An empty one is none.
@@ -180,16 +217,14 @@ fn refused(request: Request, flaw: &str) -> Request {
 /// One that cannot be read ends the invocation: it may have named the tool, and the payload alone must not choose one.
 fn client_context(raw: Option<&[u8]>) -> Result<Option<Value>, FunctionError> {
     let Some(raw) = raw.filter(|raw| !raw.trim_ascii().is_empty()) else { return Ok(None) };
-    let clear = |json: &[u8]| payload::read(json).ok().filter(|read| read.flaw.is_none()).map(|read| read.value);
-    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| clear(&json));
-    match clear(raw).or_else(decoded) {
-        Some(Value::Null) => Ok(None),
-        Some(context @ Value::Object(_)) => Ok(Some(context)),
-        _ => Err(FunctionError::new(
-            "InvalidClientContext",
-            "The client context must be a JSON object, as text or in base64, or be left out.",
-        )),
-    }
+    let decoded = || STANDARD.decode(raw.trim_ascii()).ok().and_then(|json| payload::read(&json).ok());
+    let fault = match payload::read(raw).ok().or_else(decoded) {
+        Some(Payload { flaw: Some(flaw), .. }) => format!("The client context {flaw}"),
+        Some(Payload { value: Value::Null, .. }) => return Ok(None),
+        Some(Payload { value: context @ Value::Object(_), .. }) => return Ok(Some(context)),
+        _ => String::from("The client context must be a JSON object, as text or in base64, or be left out."),
+    };
+    Err(FunctionError::new("InvalidClientContext", fault))
 }
 
 #[cfg(test)]
@@ -215,5 +250,11 @@ mod tests {
         for broken in [&b"not json"[..], b"\"text\"", b"[]", b"\xff", b"{", doubled] {
             assert!(client_context(Some(broken)).is_err(), "{broken:?}");
         }
+        let sentence = |raw: &[u8]| client_context(Some(raw)).unwrap_err().error_message;
+        for doubled in [&doubled[..], STANDARD.encode(doubled).as_bytes()] {
+            assert!(sentence(doubled).starts_with("The client context has the field \"a\" twice"), "{doubled:?}");
+        }
+        assert!(sentence(b"{\"a\":1e400}").starts_with("The client context holds a number that is too large"));
+        assert!(sentence(b"[]").contains("must be a JSON object"));
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! event + context
 //!   └─ door.decode ──► calls ──► for each call, concurrently:
-//!                                  find tool ─ validate arguments ─ authorise ─ time left
+//!                                  find tool ─ validate arguments ─ time left ─ policy, authorise
 //!                                  ─ acquire key, approval ─ attempt (timeout, retry) ─ record outcome
 //!                                  ─ fit the answer ─ metric, log
 //!   ◄─ door.encode ◄─ outcomes ◄──┘
@@ -17,6 +17,8 @@
 //! | [`call`] | a call's life, from name and arguments to outcome |
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`authorise`] | who may do what: a seam for a policy of your own |
+//! | [`conversation`] | limits for loops that others run: a budget of calls, and a stop to calls that keep failing |
+//! | [`readable`] | what a tool says, without characters that nobody sees |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
 //! | [`telemetry`] | the metric line and the log line of every call |
@@ -42,6 +44,7 @@ pub mod authorise;
 pub mod aws;
 pub mod call;
 pub mod clock;
+pub mod conversation;
 #[cfg(feature = "dev")]
 pub mod dev;
 pub mod door;
@@ -50,6 +53,7 @@ pub mod handler;
 pub mod idempotency;
 pub mod outcome;
 pub mod payload;
+pub mod readable;
 pub mod runtime;
 pub mod settings;
 pub mod telemetry;

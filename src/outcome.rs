@@ -16,6 +16,8 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::{Value, json};
 
+use crate::readable;
+
 /// What kind of failure ended a call. [`FailureKind::name`] is its spelling at every door, in logs and in metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -164,11 +166,12 @@ pub struct Failure {
 
 impl Failure {
     /// A failure that changed nothing. `text` is one or more whole sentences: what failed, and what to do next. What is
-    /// beyond 2000 characters is cut: a tool may quote an argument, and that may have megabytes.
+    /// beyond 2000 characters is cut: a tool may quote an argument, and that may have megabytes. Characters that nobody
+    /// sees are replaced.
     pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
-            text: shortened(text.into()),
+            text: shortened(readable::text(&text.into()).into_owned()),
             closing: Cow::Borrowed(NOTHING),
             retryable: kind.retryable(),
             changed: Changed::Nothing,
@@ -249,7 +252,7 @@ pub fn left_out(size: usize) -> Value {
 }
 
 /// How a call ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Outcome {
     /// The tool's result.
     Success {
@@ -260,6 +263,18 @@ pub enum Outcome {
     },
     /// There is no result.
     Failure(Failure),
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // A result is the caller's own.
+            Self::Success { replayed, .. } => {
+                f.debug_struct("Success").field("replayed", replayed).finish_non_exhaustive()
+            }
+            Self::Failure(failure) => f.debug_tuple("Failure").field(failure).finish(),
+        }
+    }
 }
 
 impl Outcome {

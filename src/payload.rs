@@ -25,12 +25,18 @@ pub const MOST_LEVELS: usize = 64;
 pub const MOST_VALUES: usize = 100_000;
 
 /// What was read.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Payload {
     /// The value; not to be run if there is a flaw.
     pub value: Value,
-    /// The first thing that makes the payload unclear: one or two sentences.
+    /// The first thing that makes the payload unclear: the rest of a sentence that begins with "The event" or the like.
     pub flaw: Option<String>,
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Payload").field("flaw", &self.flaw).finish_non_exhaustive() // the value holds arguments
+    }
 }
 
 /// The payload is no JSON, or not UTF-8 text.
@@ -79,18 +85,18 @@ impl Found {
     }
 
     fn too_many(&mut self) {
-        self.flaw.get_or_insert_with(|| format!("The event holds more than {MOST_VALUES} values. Send less."));
+        self.flaw.get_or_insert_with(|| format!("holds more than {MOST_VALUES} values, which is too many."));
     }
 
     fn doubled(&mut self, name: &str) {
         let name: String = name.chars().take(40).collect();
         self.flaw.get_or_insert_with(|| {
-            format!("The event has the field {name:?} twice in one object, and it is not clear which one is meant.")
+            format!("has the field {name:?} twice in one object, and it is not clear which one is meant.")
         });
     }
 
     fn too_deep(&mut self) {
-        self.flaw.get_or_insert_with(|| format!("The event is nested more than {MOST_LEVELS} levels deep."));
+        self.flaw.get_or_insert_with(|| format!("is nested more than {MOST_LEVELS} levels deep."));
     }
 }
 
@@ -199,7 +205,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 /// The payload with what `serde_json` refuses for its content replaced, and the flaw; `None` if there is no such thing.
 fn mend(bytes: &[u8]) -> Option<(Vec<u8>, &'static str)> {
     let text = String::from_utf8_lossy(bytes);
-    let mut flaw = matches!(text, Cow::Owned(_)).then_some("The event is not valid UTF-8.");
+    let mut flaw = matches!(text, Cow::Owned(_)).then_some("is not valid UTF-8.");
     let bytes = text.as_bytes();
     let mut mended = Vec::with_capacity(bytes.len());
     let (mut at, mut in_text) = (0, false);
@@ -227,7 +233,7 @@ type Piece = (usize, Option<(&'static [u8], &'static str)>);
 
 /// The escape at the beginning. Half of a pair of surrogates is no character.
 fn escape(rest: &[u8]) -> Piece {
-    const HALF: &str = "A text in the event holds half of a character (a surrogate without its other half).";
+    const HALF: &str = "holds half of a character in a text (a surrogate without its other half).";
     match (unit(rest), rest.get(6..).and_then(unit)) {
         (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (12, None),
         (Some(0xd800..=0xdfff), _) => (6, Some((b"\\ufffd", HALF))),
@@ -244,7 +250,7 @@ fn unit(rest: &[u8]) -> Option<u16> {
 
 /// The number at the beginning.
 fn number(rest: &[u8]) -> Piece {
-    const TOO_LARGE: &str = "The event holds a number that is too large (above 1.79e308).";
+    const TOO_LARGE: &str = "holds a number that is too large (above 1.79e308).";
     let length = rest.iter().take_while(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte)).count();
     let value = std::str::from_utf8(&rest[..length]).ok().and_then(|text| text.parse::<f64>().ok());
     (length, value.is_some_and(f64::is_infinite).then_some((b"null", TOO_LARGE)))

@@ -9,22 +9,22 @@ use std::{
 };
 
 use action_group::{
-    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
-    clock::{Clock, Timestamp},
+    clock::Timestamp,
     idempotency::{APPROVED_FOR, ApprovalError, Store, Verdict},
     outcome::{Changed, Failure, FailureKind, Outcome},
-    telemetry::{Origin, Telemetry},
-    tool::{CallContext, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
+    tool::{CallContext, Caller, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::Database;
+use support::{Database, within};
 
 /// What an attempt does; without more of them it succeeds.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Reject,
     NoAnswer,
+    Ask,
+    Busy,
 }
 
 /// Pay somebody. Above 100 a person has to approve; so does a person for exactly 50, but only the tool knows.
@@ -44,6 +44,8 @@ struct Payment {
 struct Script {
     steps: Vec<Step>,
     found: Option<Reconciled<Value>>,
+    /// How often the bank was asked, for whatever.
+    requests: u32,
     done: Vec<bool>,
 }
 
@@ -68,9 +70,16 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
             return Err(ToolError::approval_required("Fifty is a special number."));
         }
         let mut script = self.0.lock().expect("a script");
+        script.requests += 1;
         let step = script.steps.pop();
+        if matches!(step, Some(Step::Busy)) {
+            return Err(ToolError::transient("The bank is busy."));
+        }
         if let Some(Step::Reject) = step {
             return Err(ToolError::rejected("Not on a Sunday."));
+        }
+        if matches!(step, Some(Step::Ask)) && !context.is_approved() {
+            return Err(ToolError::approval_required("The limit of the day is reached."));
         }
         script.done.push(context.is_approved());
         if let Some(Step::NoAnswer) = step {
@@ -86,8 +95,9 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
     }
 
     async fn reconcile(&self, _: Payment, _: &CallContext) -> Result<Reconciled<Value>, ToolError> {
-        let found = self.0.lock().expect("a script").found.clone();
-        found.ok_or_else(|| ToolError::internal("the bank does not tell"))
+        let mut script = self.0.lock().expect("a script");
+        script.requests += 1;
+        script.found.clone().ok_or_else(|| ToolError::internal("the bank does not tell"))
     }
 }
 
@@ -119,11 +129,8 @@ impl World {
     }
 
     async fn call_on(&self, store: Store, arguments: Value) -> Outcome {
-        let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
-        let pipeline = Pipeline::new(Arc::clone(&self.toolbox), store, Arc::new(telemetry));
-        let call = Call { tool: "pay".into(), arguments: Arguments::from_json(arguments), ..Call::default() };
-        let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(5));
-        pipeline.run(call, &Surroundings { origin: Origin::default(), deadline, limit: 100_000 }).await
+        let pipeline = support::pipeline(Arc::clone(&self.toolbox), store);
+        support::call(&pipeline, within(Duration::from_secs(5)), Caller::default(), arguments).await
     }
 
     fn next(&self, step: Step) {
@@ -132,6 +139,16 @@ impl World {
 
     fn finds(&self, found: Reconciled<Value>) {
         self.script.lock().expect("a script").found = Some(found);
+    }
+
+    /// How often one call asks the bank whose attempts go this way, and how it ends.
+    async fn requests_of(&self, arguments: Value, steps: &[Step]) -> (u32, Outcome) {
+        let before = self.script.lock().expect("a script").requests;
+        steps.iter().rev().for_each(|step| self.next(*step));
+        let outcome = self.call(arguments).await;
+        let mut script = self.script.lock().expect("a script");
+        script.steps.clear();
+        (script.requests - before, outcome)
     }
 
     /// What was run to its effect, and whether it was approved.
@@ -302,6 +319,81 @@ async fn the_sentence_of_a_tool_that_asks_for_approval_reaches_the_model() {
     assert!(text.starts_with("Fifty is a special number.") && text.contains("waits for approval"), "{text}");
 }
 
+/// A keyed call of which an attempt may have been done when the tool asks for approval: in one call, or in the next.
+async fn asked_in_doubt(in_one_call: bool) -> World {
+    let world = World::new(KEYED).await;
+    let steps = if in_one_call { &[Step::NoAnswer, Step::Ask][..] } else { &[Step::NoAnswer; 3] };
+    steps.iter().rev().for_each(|step| world.next(*step));
+    let first = world.call(json!({"amount": 7})).await;
+    assert_eq!(kind(&first), FailureKind::OutcomeUnknown, "{first:?}");
+    if !in_one_call {
+        world.next(Step::Ask);
+        world.call(json!({"amount": 7})).await;
+    }
+    world
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_asks_for_approval_after_an_attempt_without_an_answer_is_not_said_to_have_changed_nothing() {
+    for in_one_call in [true, false] {
+        let world = asked_in_doubt(in_one_call).await;
+        for step in [None, Some(Step::Ask)] {
+            if let Some(step) = step {
+                world.next(step); // nobody runs it before a person has decided
+            }
+            let waiting = world.call(json!({"amount": 7})).await;
+            let failure = waiting.failure().expect("it waits");
+            assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
+            assert!(!failure.retryable() && failure.message().contains("waits for approval"), "{failure:?}");
+        }
+        let pending = world.database.store().pending().await.expect("a list");
+        assert_eq!(pending.len(), 1);
+        assert!(pending[0].maybe_done, "the person learns of the doubt");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_in_doubt_can_be_approved_and_is_run_again_with_its_key() {
+    for in_one_call in [true, false] {
+        let world = asked_in_doubt(in_one_call).await;
+        world.decide(Verdict::Approve).await;
+        assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));
+        assert_eq!(world.call(json!({"amount": 7})).await, paid(7, true));
+        assert_eq!(world.done().last(), Some(&true));
+    }
+}
+
+/// It would be a new action else, of which nothing is known to have been done.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doubt_outlives_the_hour_of_an_approval() {
+    let world = asked_in_doubt(true).await;
+    world.decide(Verdict::Approve).await;
+    let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
+    world.next(Step::Reject);
+    let failed = world.call_at(later, json!({"amount": 7})).await;
+    assert_eq!(failed.failure().map(Failure::changed), Some(Changed::Unknown), "{failed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_does_not_unmake_what_may_have_been_done() {
+    let world = asked_in_doubt(true).await;
+    world.decide(Verdict::Deny).await;
+    let refused = world.call(json!({"amount": 7})).await;
+    let failure = refused.failure().expect("a refusal");
+    assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
+    assert!(!failure.retryable() && failure.message().contains("has refused"), "{failure:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doubt_outlives_an_approved_attempt_that_fails() {
+    let world = asked_in_doubt(true).await;
+    world.decide(Verdict::Approve).await;
+    world.next(Step::Reject);
+    let failed = world.call(json!({"amount": 7})).await;
+    assert_eq!(failed.failure().map(Failure::changed), Some(Changed::Unknown), "{failed:?}");
+    assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false), "its approval still counts");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_the_model_writes_stands_for_consent() {
     for effect in [ONCE, KEYED, ATOMIC] {
@@ -372,4 +464,35 @@ async fn an_effect_that_cannot_be_told_stays_unknown() {
         assert_eq!((failure.kind(), failure.retryable()), (FailureKind::OutcomeUnknown, false));
     }
     assert_eq!(world.done().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn to_find_out_what_became_of_an_effect_is_one_of_the_three_requests_of_a_call() {
+    let world = unknown().await;
+    world.finds(Reconciled::NotDone);
+    let (requests, outcome) = world.requests_of(json!({"amount": 1}), &[Step::Busy; 9]).await;
+    assert_eq!((requests, kind(&outcome)), (3, FailureKind::Transient));
+    assert_eq!(world.call(json!({"amount": 1})).await, paid(1, false), "the key is free");
+}
+
+/// Where the tool's own request for approval, or its commit, meets an approval, the call goes on, but not for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_meets_an_approval_on_its_way_makes_no_more_than_three_requests() {
+    for (steps, requests) in [
+        (&[Step::Busy, Step::Busy][..], 3),
+        (&[Step::Busy, Step::Busy, Step::Ask], 3),
+        (&[Step::Ask, Step::Busy, Step::Busy, Step::Busy], 3),
+        (&[Step::Busy], 3),
+    ] {
+        let world = World::new(ATOMIC).await;
+        world.next(Step::Ask);
+        assert_eq!(kind(&world.call(json!({"amount": 7})).await), FailureKind::ApprovalRequired);
+        world.decide(Verdict::Approve).await;
+        let (asked, outcome) = world.requests_of(json!({"amount": 7}), steps).await;
+        assert_eq!(asked, requests, "{steps:?}: {outcome:?}");
+        if let Some(failure) = outcome.failure() {
+            assert_eq!((failure.kind(), failure.changed()), (FailureKind::Transient, Changed::Nothing), "{steps:?}");
+            assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false), "{steps:?}: the approval still counts");
+        }
+    }
 }

@@ -69,6 +69,22 @@ async fn the_flaw_is_told_in_the_shape_of_each_door() {
 }
 
 #[tokio::test]
+async fn what_could_not_be_read_is_not_called_missing() {
+    let world = World::start(PROGRAM).await;
+    let World { mut function, .. } = world; // the rest lives on in `world`
+    for (file, fault) in [
+        ("converse/input-is-text.json", "must be an object, but are a text"),
+        ("mcp/list-arguments.json", "must be an object, but are a list"),
+        ("flow/inputs-are-an-object.json", "inputs of the node must be a list"),
+        ("agent-openapi/body-is-text.json", "The body could not be read"),
+        ("agent-function/value-without-name.json", "came without a name"),
+    ] {
+        let answer = function.invoke(Event::file(file)).await.response().to_string();
+        assert!(answer.contains(fault) && !answer.contains("is missing"), "{file}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn payloads_of_six_megabytes_are_answered() {
     let world = World::start(PROGRAM).await;
     let World { mut function, .. } = world; // the rest lives on in `world`

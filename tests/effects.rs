@@ -13,11 +13,10 @@ use std::{
 };
 
 use action_group::{
-    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
+    call::Pipeline,
     clock::Clock,
     idempotency::{Acquired, Claim, Decision, Guard, Key, Settled, Store, Stored, decide},
     outcome::{Changed, FailureKind, Outcome},
-    telemetry::{Origin, Telemetry},
     tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::{
@@ -25,7 +24,7 @@ use aws_sdk_dynamodb::{
     types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
 };
 use serde_json::{Value, json};
-use support::{Break, Database, Network};
+use support::{Break, Database, Network, pipeline, within};
 
 /// What the next attempts of a scripted tool do, in turn; the last one is repeated.
 #[derive(Clone, Copy, Debug)]
@@ -232,21 +231,12 @@ impl World {
     }
 }
 
-fn pipeline(toolbox: Toolbox, store: Store) -> Pipeline {
-    let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
-    Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry))
-}
-
 async fn call(pipeline: &Pipeline, arguments: Value) -> Outcome {
     call_by(pipeline, Caller::default(), arguments).await
 }
 
 async fn call_by(pipeline: &Pipeline, caller: Caller, arguments: Value) -> Outcome {
-    let tool = pipeline.toolbox().names().next().expect("a tool").to_owned();
-    let call = Call { tool, arguments: Arguments::from_json(arguments), caller, ..Call::default() };
-    let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
-    let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
-    pipeline.run(call, &around).await
+    support::call(pipeline, within(Duration::from_secs(3)), caller, arguments).await
 }
 
 fn success(result: Value, replayed: bool) -> Outcome {
@@ -625,7 +615,8 @@ async fn two_conversations_do_not_share_a_key_and_one_conversation_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_is_no_json_unmakes_no_effect_and_does_not_repeat_it() {
-    for world in [unruly(Effect::Once).await, unruly(Effect::Keyed).await] {
+    for effect in [Effect::Once, Effect::Keyed] {
+        let world = unruly(effect).await;
         for replayed in [false, true] {
             let outcome = world.call(json!({"thing": "A"})).await;
             assert!(

@@ -78,6 +78,7 @@ async fn a_wait_for_another_attempt_ends_and_frees_the_key() {
     let answer = on_its_way(&world, Event::file("converse/create-shipping-label.json"), "/labels").await;
     end(&mut world).await;
     let answer = answer.await.expect("an answer").response();
+    assert!(answer.to_string().contains("The function was stopped before the tool answered."), "{answer}");
     assert!(answer.to_string().contains("No label was made."), "{answer}");
     assert!(states(&world).await.is_empty());
 }

@@ -20,21 +20,19 @@ use std::{
 };
 
 use action_group::{
-    call::{Arguments, Call, Deadline, MAX_ATTEMPTS, Pipeline, Surroundings},
+    call::{MAX_REQUESTS, Pipeline},
     clock::Clock,
     idempotency::Store,
-    outcome::{Changed, Outcome},
-    telemetry::{Origin, Telemetry},
-    tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
+    outcome::{Changed, Failure, FailureKind, Outcome},
+    tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use serde_json::{Value, json};
-use support::Scripted;
+use support::{Scripted, within};
 use tokio::time::Instant;
 
 const EFFECTS: [Effect; 4] = [Effect::ReadOnly, Effect::Keyed, Effect::Atomic, Effect::Once];
 const TIMEOUT: Duration = Duration::from_secs(5);
 const BUDGET: Duration = Duration::from_secs(30);
-const RESERVE: Duration = Duration::from_millis(500);
 /// The most that the waits between three attempts add to what the backend asks for.
 const JITTER: Duration = Duration::from_millis(600);
 
@@ -44,9 +42,10 @@ enum End {
     Fails(fn() -> ToolError),
     Hangs,
     Panics,
+    Succeeds,
 }
 
-use End::{Fails, Hangs, Panics};
+use End::{Fails, Hangs, Panics, Succeeds};
 
 fn busy() -> ToolError {
     ToolError::transient("Busy.")
@@ -108,6 +107,7 @@ impl Tool for Ends {
             End::Fails(error) => Err(error()),
             End::Hangs => pending().await,
             End::Panics => panic!("SECRET"),
+            End::Succeeds => Ok(json!(1).into()),
         }
     }
 }
@@ -122,24 +122,28 @@ struct Ended {
 async fn call(end: End, first_is_lost: bool, effect: Effect) -> Ended {
     let requests = Arc::default();
     let tool = Ends { effect, end, first_is_lost, requests: Arc::clone(&requests) };
-    let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
     let table = Scripted::default();
-    let store = Store::new(table.client(), "records", Clock::system());
-    let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
-    let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
-    let call = Call { tool: "ends".into(), arguments: Arguments::from_json(json!({})), ..Call::default() };
-    let around =
-        Surroundings { origin: Origin::default(), deadline: Deadline::new(None, RESERVE, BUDGET), limit: 100_000 };
+    let pipeline = pipeline(tool, &table);
     let began = Instant::now();
-    let outcome = pipeline.run(call, &around).await;
+    let outcome = run(&pipeline).await;
     Ended { requests: requests.load(Ordering::SeqCst), time: began.elapsed(), outcome, record: table.record() }
+}
+
+fn pipeline(tool: Ends, table: &Scripted) -> Pipeline {
+    let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
+    let store = Store::new(table.client(), "records", Clock::system());
+    support::pipeline(toolbox, store)
+}
+
+async fn run(pipeline: &Pipeline) -> Outcome {
+    support::call(pipeline, within(BUDGET), Caller::default(), json!({})).await
 }
 
 /// What holds for every cell, whatever the table says.
 fn check(name: &str, end: End, wait: Duration, effect: Effect, ended: &Ended) {
     let Ended { requests, time, outcome, record } = ended;
     let failure = outcome.failure().expect("a failure");
-    assert!((1..=MAX_ATTEMPTS).contains(requests), "{name}, {effect:?}: {requests} requests");
+    assert!((1..=MAX_REQUESTS).contains(requests), "{name}, {effect:?}: {requests} requests");
     let each = if matches!(end, End::Hangs) { TIMEOUT } else { Duration::ZERO };
     let least = each * *requests + wait * (requests - 1);
     assert!((least..=least + JITTER).contains(time), "{name}, {effect:?}: {time:?} for {requests} requests");
@@ -196,4 +200,16 @@ async fn a_wait_that_does_not_fit_is_told_and_not_begun() {
     assert_eq!((ended.requests, ended.time), (1, Duration::ZERO));
     let message = ended.outcome.failure().expect("a failure").message();
     assert_eq!(message, "Busy. Try again in 60 seconds, not sooner. Nothing was done.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_returns_pays_for_no_retries_while_its_commits_fail() {
+    let requests = Arc::default();
+    let tool = Ends { effect: Effect::Atomic, end: Succeeds, first_is_lost: false, requests: Arc::clone(&requests) };
+    let pipeline = pipeline(tool, &Scripted::in_conflict());
+    for _ in 0..50 {
+        let outcome = run(&pipeline).await;
+        assert_eq!(outcome.failure().map(Failure::kind), Some(FailureKind::Transient));
+    }
+    assert_eq!(requests.load(Ordering::SeqCst), 50 + 20, "the retries of the budget, and none besides");
 }

@@ -13,12 +13,11 @@ use std::{
 };
 
 use action_group::{
-    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
+    call::Deadline,
     clock::Clock,
     idempotency::{Store, TAKE_OVER_MARGIN},
     outcome::{Changed, FailureKind, Outcome},
-    telemetry::{Origin, Telemetry},
-    tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
+    tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::{
     Client,
@@ -112,14 +111,11 @@ impl World {
     async fn attempt_with(&self, way: Way, ahead: Duration, backoff: Duration) -> Outcome {
         let tool = Acts { effect: self.effect, done: Arc::clone(&self.done), way };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
-        let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
         let clock = Clock::following_tokio(Clock::system().now().plus(ahead));
         let store = Store::new(retrying_client(&self.proxy.endpoint(), backoff), Database::RECORDS, clock);
-        let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
-        let call = Call { tool: "acts".into(), arguments: Arguments::from_json(json!({})), ..Call::default() };
         let deadline = Deadline::new(None, Duration::from_secs(1), Duration::from_secs(3));
-        let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
-        let outcome = pipeline.run(call, &around).await;
+        let pipeline = support::pipeline(toolbox, store);
+        let outcome = support::call(&pipeline, deadline, Caller::default(), json!({})).await;
         assert!(!deadline.headroom().is_zero(), "too late");
         outcome
     }
@@ -172,6 +168,44 @@ async fn a_commit_whose_answer_was_lost_is_never_called_undone_however_the_last_
         world.proxy.misbehave("TransactWriteItems", []);
         assert_eq!(world.call().await, success(true), "{last:?}");
     }
+}
+
+/// Every fault of a commit, at its first try or at all of them: whether an effect is possible after it, and the answer is
+/// held against the table and against the next call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_meets_any_fault_is_told_truly_and_the_next_call_ends_it() {
+    let cells = [
+        (THROTTLED, Changed::Nothing),
+        (Fault::Instead(500, r#"{"__type":"com.amazonaws.dynamodb#InternalServerError"}"#), Changed::Unknown),
+        (Fault::Instead(503, "<html>"), Changed::Unknown),
+        (Fault::Reset, Changed::Unknown),
+        (Fault::HalfBody, Changed::Unknown),
+        (LOST, Changed::Unknown),
+        (Fault::After(500, "{}"), Changed::Unknown),
+        (Fault::Instead(200, "garbage"), Changed::Unknown),
+        (Fault::Silence, Changed::Unknown),
+        (Fault::SilenceAfter, Changed::Unknown),
+    ];
+    let cells = cells.into_iter().flat_map(|(fault, worst)| [1, 3].map(|times| (fault, worst, times)));
+    futures_util::future::join_all(cells.map(|(fault, worst, times)| async move {
+        let cell = format!("{fault:?}, {times} times");
+        let world = World::of(Effect::Atomic).await;
+        world.proxy.misbehave("TransactWriteItems", vec![fault; times]);
+        let outcome = world.call().await;
+        let effects = world.effects().await;
+        match &outcome {
+            Outcome::Success { replayed, .. } => assert_eq!((effects, *replayed), (1, false), "{cell}"),
+            Outcome::Failure(failure) => {
+                assert_eq!(failure.changed(), worst, "{cell}: {failure:?}");
+                assert!(worst == Changed::Unknown || effects == 0, "{cell}");
+                assert!(failure.retryable(), "{cell}: the next call may tell");
+            }
+        }
+        world.proxy.misbehave("TransactWriteItems", []);
+        assert_eq!(world.call().await, success(effects == 1), "{cell}");
+        assert_eq!(world.effects().await, 1, "{cell}");
+    }))
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

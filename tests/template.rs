@@ -4,6 +4,7 @@
 use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
 
 use action_group::{
+    agent::{settings::LoopSettings, store::ConversationTable},
     call::longest,
     dev::{
         self,
@@ -108,7 +109,7 @@ fn the_timeout_of_the_function_is_longer_than_that_of_every_tool_with_its_retrie
     };
     let timeout = Duration::from_secs(default("TimeoutSeconds"));
     for tool in toolbox().iter().map(Entry::definition) {
-        let needed = longest(tool.timeout) + Duration::from_millis(default("ReserveMs"));
+        let needed = longest(tool) + Duration::from_millis(default("ReserveMs"));
         assert!(timeout > needed, "TimeoutSeconds is {timeout:?}, but {} may need {needed:?}", tool.name);
     }
 }
@@ -131,25 +132,75 @@ fn start(variables: Vec<(String, String)>) -> Env {
     env
 }
 
-#[test]
-fn the_template_sets_every_setting_to_a_valid_value() {
-    let template = read("template.yaml");
+/// The variables that the template gives to the function of this name, with the defaults of its parameters.
+fn variables(template: &str, function: &str) -> Vec<(String, String)> {
     let parameter = |name: &str| {
-        let default = mapping(&template, &format!("{name}:")).into_iter().find(|(key, _)| key == "Default");
+        let default = mapping(template, &format!("{name}:")).into_iter().find(|(key, _)| key == "Default");
         default.map_or_else(|| example("a table"), |(_, value)| value)
     };
-    let variables: Vec<_> = mapping(&template, "Variables:")
+    let (_, resource) = template.split_once(&format!("\n  {function}:\n")).expect("a function of this name");
+    mapping(resource, "Variables:")
         .into_iter()
         .map(|(name, value)| {
             let value = value.strip_prefix("!Ref ").map_or_else(|| value.clone(), parameter);
             (name, value.trim_matches('"').to_owned())
         })
-        .collect();
+        .collect()
+}
+
+#[test]
+fn the_template_sets_every_setting_to_a_valid_value() {
+    let variables = variables(&read("template.yaml"), "ActionGroup");
     let set: BTreeSet<_> = variables.iter().map(|(name, _)| name.clone()).collect();
     let env = start(variables);
     let known: BTreeSet<_> = env.names().map(str::to_owned).filter(|name| !is_set_otherwise(name)).collect();
     assert_eq!(set, known);
     env.finish().expect("valid settings");
+}
+
+#[test]
+fn the_template_starts_the_loop_with_valid_settings_and_misspells_none() {
+    let variables = variables(&read("template.yaml"), "Loop");
+    let set: BTreeSet<_> = variables.iter().map(|(name, _)| name.clone()).collect();
+    for (name, value) in [("MODEL_ID", "amazon.nova-lite-v1:0"), ("RESERVE_MS", "3000"), ("CONVERSATION_HOURS", "24")] {
+        assert!(variables.contains(&(name.to_owned(), value.to_owned())), "{name}: {variables:?}");
+    }
+    let mut env = start(variables);
+    LoopSettings::read(&mut env);
+    let known: BTreeSet<_> = env.names().map(str::to_owned).collect();
+    assert!(set.is_subset(&known), "{:?} are no settings", set.difference(&known).collect::<Vec<_>>());
+    env.finish().expect("valid settings");
+}
+
+#[test]
+fn what_only_the_loop_needs_is_made_with_the_loop_only() {
+    let template = read("template.yaml");
+    for resource in ["Loop", "LoopLogs", "LoopRole", "ConversationsTable", "LoopName", "ConversationsTableName"] {
+        let condition = mapping(&template, &format!("{resource}:")).into_iter().find(|(key, _)| key == "Condition");
+        assert_eq!(condition.map(|(_, value)| value).as_deref(), Some("HasLoop"), "{resource}");
+    }
+}
+
+#[test]
+fn only_the_loop_may_ask_a_model_and_touch_conversations() {
+    let template = read("template.yaml");
+    let (_, role) = template.split_once("\n  LoopRole:\n").expect("the loop's role");
+    let role = role.split("\n\n").next().unwrap_or_default();
+    for action in ["bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream", "dynamodb:Query", "ToolsPolicy"] {
+        assert!(role.contains(action), "{action}");
+    }
+    let elsewhere = template.replace(role, "");
+    assert!(!elsewhere.contains("bedrock:InvokeModelWithResponseStream"));
+    assert!(!elsewhere.contains("!GetAtt ConversationsTable.Arn"));
+}
+
+#[test]
+fn the_conversations_do_not_outlive_the_records_of_any_tool() {
+    let toolbox = toolbox();
+    let day = Duration::from_hours(24);
+    assert_eq!(ConversationTable::fault(day, &toolbox), None);
+    let fault = ConversationTable::fault(day + Duration::from_hours(1), &toolbox).expect("a fault");
+    assert!(fault.starts_with("CONVERSATION_HOURS is 25, but the records of"), "{fault}");
 }
 
 /// Lambda sets its own; the log level is `LoggingConfig.ApplicationLogLevel`.

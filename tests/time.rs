@@ -199,7 +199,7 @@ async fn a_function_whose_timeout_is_too_short_says_so_once() {
     }
     let output = world.function.output_when(|output| output.matches("\"message\":\"call\"").count() == 2).await;
     assert_eq!(output.matches(WARNING).count(), 1, "{output}");
-    assert!(output.contains("\"needed_ms\":16100"), "{output}");
+    assert!(output.contains("\"needed_ms\":21100"), "{output}");
 
     let mut world = World::start(PROGRAM).await;
     world.function.invoke(Event::file("converse/get-order.json").time_left(Duration::from_secs(30))).await;

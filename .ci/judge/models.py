@@ -188,6 +188,7 @@ def judge_the_judges():
     must(faults("bedrock-agentcore-control", "CreateGatewayTarget", target([bounded])), "a minimum was taken")
 
 
-judge_the_judges()
-for judge in (judge_converse, judge_agents, judge_flow, judge_gateway):
-    print(f"AWS's models take {judge()}.")
+if __name__ == "__main__":
+    judge_the_judges()
+    for judge in (judge_converse, judge_agents, judge_flow, judge_gateway):
+        print(f"AWS's models take {judge()}.")

@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(read) = payload::read(body) else { return };
     let written = read.value.to_string();
     assert!(payload::read(written.as_bytes()).is_ok_and(|again| again.flaw.is_none()), "what was read is no clear JSON");
-    let event = Event { body: read.value, client_context };
+    let event = Event { body: read.value, flawed: read.flaw.is_some(), client_context };
     let Ok(door) = door::detect(&event, &ALL) else { return };
     let Ok(request) = (door.decode)(event, &TOOLS) else { return };
     let outcomes: Vec<_> = request.calls.into_iter().enumerate().map(outcome).collect();

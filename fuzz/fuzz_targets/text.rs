@@ -16,7 +16,7 @@ fuzz_target!(|text: &str| {
     for name in ["text", "limit", "price", "open", "tags", "numbers", "line", "lines"] {
         let parameters = json!([{ "name": name, "type": "string", "value": text }]);
         let body = json!({ "actionGroup": "g", "function": "search_orders", "parameters": parameters });
-        let event = Event { body, client_context: None };
+        let event = Event { body, flawed: false, client_context: None };
         let door = door::detect(&event, &DOORS.iter().collect::<Vec<_>>()).expect("an agent's event");
         let call = (door.decode)(event, &TOOLS).expect("a call").calls.remove(0);
         let entry = TOOLS.get(&call.tool).expect("a tool");

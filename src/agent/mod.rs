@@ -17,10 +17,17 @@
 //! | [`report`] | the honest end |
 //! | [`drive`] | does what the machine says |
 //! | [`memory`] | conversations that end with the process |
+//! | [`store`] | conversations in DynamoDB |
+//! | [`bedrock`] | a model on Bedrock, through the SDK |
+//! | [`turn`] | one turn: load, drive, let go |
+//! | [`settings`] | the loop's environment variables |
+//! | [`function`] | the loop as a Lambda function |
 
+pub mod bedrock;
 mod budget;
 pub mod conversation;
 pub mod drive;
+pub mod function;
 mod guard;
 mod history;
 mod ledger;
@@ -29,7 +36,10 @@ pub mod memory;
 pub mod model;
 pub mod report;
 pub mod run;
+pub mod settings;
 pub mod stop;
+pub mod store;
 pub mod tools;
+pub mod turn;
 pub mod usage;
 mod words;

@@ -34,12 +34,12 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod text;
-mod wording;
+pub(crate) mod wording;
 
 use std::{collections::BTreeSet, fmt};
 
-pub(crate) use self::format::is_email;
 pub use self::{check::Checker, dialect::schema_faults, schema::schema_of, text::read_text};
+pub(crate) use self::{format::is_email, rules::same};
 
 /// How many faults [`in_words`] tells; the model can mend the rest in the next round.
 const TOLD: usize = 20;

@@ -75,10 +75,15 @@ pub(super) fn breach(schema: &Value, value: &Value, patterns: &Patterns) -> Opti
     }
 }
 
-fn same(choice: &Value, value: &Value) -> bool {
-    match (choice, value) {
-        (Value::Number(choice), Value::Number(value)) => compare(choice, value) == Ordering::Equal,
-        _ => choice == value,
+/// Whether two values say the same: 1, 1.0 and 1e0 are one number, at any depth.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => compare(a, b) == Ordering::Equal,
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
     }
 }
 

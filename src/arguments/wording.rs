@@ -70,27 +70,30 @@ pub(super) fn expected(schema: &Value) -> String {
 }
 
 fn number(noun: &str, schema: &Value) -> String {
+    let of = |limit: String| if limit.starts_with("at ") { format!("of {limit}") } else { limit };
+    let rules: Vec<String> = limits(schema).map(of).collect();
+    if rules.is_empty() { String::from(noun) } else { format!("{noun} {}", rules.join(" and ")) }
+}
+
+/// The limits of a number: `from 1 to 50`, `at least 1`, `above 0`, `divisible by 5`.
+pub(crate) fn limits(schema: &Value) -> impl Iterator<Item = String> {
     let limit = |word: &str| schema[word].as_number();
     let most = limit("maximum").filter(|most| most.as_i64() != Some(i64::MAX)); // the type's, which helps nobody
     let range = match (limit("minimum"), most) {
         (Some(least), Some(most)) => Some(format!("from {least} to {most}")),
-        (Some(least), None) => Some(format!("of at least {least}")),
-        (None, Some(most)) => Some(format!("of at most {most}")),
+        (Some(least), None) => Some(format!("at least {least}")),
+        (None, Some(most)) => Some(format!("at most {most}")),
         (None, None) => None,
     };
     let above = limit("exclusiveMinimum").map(|limit| format!("above {limit}"));
     let below = limit("exclusiveMaximum").map(|limit| format!("below {limit}"));
     let step = limit("multipleOf").map(|step| format!("divisible by {step}"));
-    let rules: Vec<String> = [range, above, below, step].into_iter().flatten().collect();
-    if rules.is_empty() { String::from(noun) } else { format!("{noun} {}", rules.join(" and ")) }
+    [range, above, below, step].into_iter().flatten()
 }
 
 fn text(schema: &Value) -> String {
     let noun = schema["format"].as_str().and_then(format::known).map_or("a text", |format| format.words);
-    let length = count(schema, "minLength", "maxLength").map(|count| {
-        let plural = if count.ends_with(" 1") { "" } else { "s" };
-        format!("of {count} character{plural}")
-    });
+    let length = characters(schema).map(|characters| format!("of {characters}"));
     let pattern = schema["pattern"].as_str().map(|pattern| {
         let shown: String = pattern.chars().take(PATTERN).collect();
         format!("that matches {shown}")
@@ -108,13 +111,24 @@ fn array(schema: &Value) -> String {
         Some("object") => "objects",
         _ => "texts",
     };
-    let count = count(schema, "minItems", "maxItems").map(|count| format!("{count} of them"));
+    let count = self::items(schema).map(|count| format!("{count} of them"));
     let unique = (schema["uniqueItems"] == true).then(|| String::from("no two alike"));
     let words: Vec<String> = [Some(format!("a list of {items}")), count, unique].into_iter().flatten().collect();
     words.join(", ")
 }
 
-/// `1 to 200`, `at least 1`, `exactly 3`.
+/// The length of a text: `1 to 200 characters`.
+pub(crate) fn characters(schema: &Value) -> Option<String> {
+    let count = count(schema, "minLength", "maxLength")?;
+    let plural = if count.ends_with(" 1") { "" } else { "s" };
+    Some(format!("{count} character{plural}"))
+}
+
+/// The length of a list: `1 to 5`, `at least 1`, `exactly 3`.
+pub(crate) fn items(schema: &Value) -> Option<String> {
+    count(schema, "minItems", "maxItems")
+}
+
 fn count(schema: &Value, least: &str, most: &str) -> Option<String> {
     match (schema[least].as_u64().filter(|least| *least > 0), schema[most].as_u64()) {
         (Some(least), Some(most)) if least == most => Some(format!("exactly {least}")),

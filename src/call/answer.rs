@@ -2,22 +2,54 @@
 
 use serde_json::Value;
 
+use super::run::Run;
+
 use crate::{
-    idempotency::Stored,
+    idempotency::{Claim, Record, Stored},
     outcome::{Failure, left_out, too_large},
-    tool::{Definition, Effect},
+    readable,
+    tool::{Definition, Effect, Success, Write},
 };
 
-/// A result, and whether it is an earlier call's.
+/// What an attempt has made, in the forms that the rest of the call needs. Made within the attempt, so that a large result
+/// takes of the attempt's time, and of its thread.
+pub(super) struct Made {
+    pub result: Value,
+    pub writes: Vec<Write>,
+    /// What a record keeps of the result. Nothing reads that of a tool without effect.
+    pub stored: Stored,
+    size: usize,
+}
+
+impl Made {
+    pub fn of(tool: &Definition, Success { result, writes }: Success<Value>) -> Self {
+        let result = readable::value(result);
+        if tool.effect == Effect::ReadOnly {
+            let size = json_size(&result);
+            return Self { result, writes, stored: Stored::Omitted(size), size };
+        }
+        let json = result.to_string();
+        let size = json.len();
+        Self { result, writes, stored: Stored::of(json), size }
+    }
+
+    /// The answer of the call that has made it.
+    pub fn answer(self) -> Answer {
+        Answer { result: self.result, size: self.size, replayed: false }
+    }
+}
+
+/// A result with its size in bytes of JSON, and whether it is an earlier call's.
 pub(super) struct Answer {
     pub result: Value,
+    pub size: usize,
     pub replayed: bool,
 }
 
 /// Keeps a result within what the door can answer with. A read says how to ask for less; of an effect the model must
 /// learn that it happened, whatever its size.
 pub(super) fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failure> {
-    let size = json_size(&answer.result);
+    let size = answer.size;
     if size <= limit {
         return Ok(answer);
     }
@@ -45,11 +77,25 @@ fn json_size(value: &Value) -> usize {
     count.0
 }
 
+/// The result that this record keeps, for an execution by this claim: one that it has stored itself is no replay.
+pub(super) fn recall(record: &Record, claim: &Claim, stored: Stored) -> Answer {
+    Answer { replayed: record.owner != claim.owner, ..replay(stored) }
+}
+
+/// The result of the execution that has superseded this one, if its record has one.
+pub(super) fn of_heir(run: &mut Run<'_>, record: Option<Record>) -> Option<Answer> {
+    run.report.superseded = true;
+    record.and_then(|record| record.result).map(replay)
+}
+
 /// The stored result as an answer.
 pub(super) fn replay(stored: Stored) -> Answer {
-    let result = match stored {
-        Stored::Json(json) => serde_json::from_str(&json).unwrap_or(Value::String(json)),
-        Stored::Omitted(size) => left_out(size),
+    let (size, result) = match stored {
+        // Readable when it was stored; whoever else can write to the table may have left something else.
+        Stored::Json(json) => {
+            (json.len(), readable::value(serde_json::from_str(&json).unwrap_or_else(|_| Value::String(json.clone()))))
+        }
+        Stored::Omitted(size) => (0, left_out(size)),
     };
-    Answer { result, replayed: true }
+    Answer { result, size, replayed: true }
 }

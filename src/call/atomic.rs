@@ -1,9 +1,8 @@
 //! Effects that are DynamoDB writes: `Atomic`. The tool says what to write, the pipeline commits it with the record.
 
-use serde_json::Value;
-
 use super::{
-    answer::{Answer, replay},
+    answer::{Answer, Made, recall},
+    attempt,
     attempt::Ended,
     deadline::USEFUL,
     explain,
@@ -12,9 +11,9 @@ use super::{
     run::Run,
 };
 use crate::{
-    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Stored, decide},
+    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, decide},
     outcome::Failure,
-    tool::{Success, ToolError, Write},
+    tool::{ToolError, Write},
 };
 
 impl Pipeline {
@@ -32,9 +31,9 @@ impl Pipeline {
         loop {
             let mut record_was_seen = false;
             let ended = match run.attempt().await {
-                Ok(success) => match self.commit(run, key, &claim, success).await {
-                    Committed::Done(result) => return Ok(Answer { result, replayed: false }),
-                    Committed::Held(record) => match self.meet_committed(run, key, &claim, record).await? {
+                Ok(made) => match self.commit(run, key, &claim, made).await {
+                    Committed::Done(answer) => return Ok(answer),
+                    Committed::Held(record) => match self.meet(run, key, &claim, record).await? {
                         Next::End(answer) => return Ok(answer),
                         Next::Go(approved) => {
                             run.approved = approved.is_approved();
@@ -78,7 +77,7 @@ impl Pipeline {
         match self.store.read(key, run.deadline.time_to_settle()).await {
             Ok(None) => Err(failure),
             Ok(Some(record)) => match decide(&record, claim, key.args_hash(), self.store.now()) {
-                Decision::Replay(stored) => Ok(Answer { replayed: record.owner != claim.owner, ..replay(stored) }),
+                Decision::Replay(stored) => Ok(recall(&record, claim, stored)),
                 Decision::Acquire => Err(failure), // it no longer counts
                 _ => Err(explain::for_this_call(failure)),
             },
@@ -89,26 +88,31 @@ impl Pipeline {
         }
     }
 
-    async fn commit(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, success: Success<Value>) -> Committed {
-        let Success { result, writes } = success;
+    async fn commit(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, mut made: Made) -> Committed {
         let (items, explanations): (Vec<_>, Vec<_>) =
-            writes.into_iter().map(|Write { item, explain }| (item, explain)).unzip();
-        let stored = Stored::of(result.to_string());
+            std::mem::take(&mut made.writes).into_iter().map(|Write { item, explain }| (item, explain)).unzip();
         let time = run.tool().timeout.min(run.deadline.time_left());
         if time < USEFUL / 2 {
             return Committed::Not(Ended::NoTime);
         }
-        match self.store.commit(key, claim, run.report.attempts, &stored, items, time).await {
-            Ok(Commit::Done) => Committed::Done(result),
+        let ended = self.store.commit(key, claim, run.report.attempts, &made.stored, items, time).await;
+        if matches!(ended, Ok(Commit::Done | Commit::Held(_) | Commit::ConditionFailed(..))) {
+            run.earn();
+        }
+        match ended {
+            Ok(Commit::Done) => Committed::Done(made.answer()),
             Ok(Commit::Held(record)) => Committed::Held(record),
             Ok(Commit::Conflict) => Committed::Not(Ended::Conflict),
             Ok(Commit::ConditionFailed(index, item)) => {
-                let explain = explanations.into_iter().nth(index).flatten();
-                let error = explain.map_or_else(
-                    || ToolError::internal("the condition of a write failed that has no explanation").nothing_sent(),
-                    |explain| explain(item.as_ref()),
-                );
-                Committed::ConditionFailed(error)
+                let Some(explain) = explanations.into_iter().nth(index).flatten() else {
+                    let fault = "the condition of a write failed that has no explanation";
+                    return Committed::ConditionFailed(ToolError::internal(fault).nothing_sent());
+                };
+                let time = run.tool().timeout.min(run.deadline.time_to_settle());
+                match attempt::run(async move { Ok(explain(item.as_ref())) }, time, run.ending).await {
+                    Ok(error) => Committed::ConditionFailed(error),
+                    Err(ended) => Committed::Not(ended), // nothing was written, whatever became of the explanation
+                }
             }
             Err(error) => {
                 note(run, &error);
@@ -120,27 +124,11 @@ impl Pipeline {
             }
         }
     }
-
-    /// The key has a record already.
-    async fn meet_committed(
-        &self,
-        run: &mut Run<'_>,
-        key: &Key,
-        claim: &Claim,
-        record: Record,
-    ) -> Result<Next, Failure> {
-        let ours = record.owner == claim.owner;
-        Ok(match self.meet(run, key, claim, record).await? {
-            // Committed by an earlier attempt of this very call, whose answer was lost: it is no replay.
-            Next::End(answer) => Next::End(Answer { replayed: answer.replayed && !ours, ..answer }),
-            next => next,
-        })
-    }
 }
 
 /// How a commit ended.
 enum Committed {
-    Done(Value),
+    Done(Answer),
     Held(Record),
     ConditionFailed(ToolError),
     Not(Ended),

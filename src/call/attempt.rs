@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use tokio::{select, task::AbortHandle, time::timeout};
+use tokio::{select, time::timeout};
+
+use super::task::Task;
 
 use crate::{
     ending::Ending,
@@ -20,8 +21,10 @@ pub enum Ended {
     TimedOut,
     /// There was no time left to begin it.
     NoTime,
-    /// The process ends, and it with it.
-    Stopped,
+    /// The call has asked the backend as often as one call may, and it was not begun.
+    Spent,
+    /// The process ends, and it with it: when it had begun, or before.
+    Stopped(Phase),
     /// It panicked.
     Panicked,
     /// Another transaction was at the same items; nothing was written.
@@ -37,8 +40,9 @@ impl Ended {
     pub const fn phase(&self) -> Phase {
         match self {
             Self::Failed(error) => error.phase(),
-            Self::TimedOut | Self::Stopped | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
-            Self::NoTime | Self::Conflict | Self::StoreRefused => Phase::NothingSent,
+            Self::Stopped(phase) => *phase,
+            Self::TimedOut | Self::Panicked | Self::CommitLost => Phase::MaybeDone,
+            Self::NoTime | Self::Spent | Self::Conflict | Self::StoreRefused => Phase::NothingSent,
         }
     }
 
@@ -56,7 +60,8 @@ impl Ended {
             Self::Failed(_) => "failed",
             Self::TimedOut => "timed_out",
             Self::NoTime => "no_time",
-            Self::Stopped => "stopped",
+            Self::Spent => "spent",
+            Self::Stopped(_) => "stopped",
             Self::Panicked => "panicked",
             Self::Conflict => "conflict",
             Self::CommitLost => "commit_lost",
@@ -65,31 +70,20 @@ impl Ended {
     }
 }
 
-/// Ends the task when the attempt is given up, and when the whole call is dropped.
-struct Abort(AbortHandle);
-
-impl Drop for Abort {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Runs a tool's code once, until its time is up or the process ends.
+/// Runs a tool's code once, until its time is up or the process ends. Dropping this drops the code.
 pub async fn run<T: Send + 'static>(
-    code: BoxFuture<'static, Result<T, ToolError>>,
+    code: impl Future<Output = Result<T, ToolError>> + Send + 'static,
     time: Duration,
     ending: &Ending,
 ) -> Result<T, Ended> {
-    let task = tokio::spawn(code);
-    let _abort = Abort(task.abort_handle());
     let ended = select! {
         biased; // what has ended well has ended well
-        ended = timeout(time, task) => ended,
-        () = ending.begun() => return Err(Ended::Stopped),
+        ended = timeout(time, Task::spawn(code)) => ended,
+        () = ending.begun() => return Err(Ended::Stopped(Phase::MaybeDone)),
     };
     match ended {
         Err(_) => Err(Ended::TimedOut),
-        Ok(Err(_)) => Err(Ended::Panicked), // the only other reason is `abort`, which is ours
+        Ok(Err(_)) => Err(Ended::Panicked),
         Ok(Ok(result)) => result.map_err(Ended::Failed),
     }
 }

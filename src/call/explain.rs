@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::attempt::Ended;
 use crate::{
-    idempotency::State,
+    idempotency::{Record, State},
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Phase, ToolError, ToolErrorKind},
 };
@@ -20,24 +20,28 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
     }
 }
 
-/// Whether the holder of a record in this state, from whom it is taken over, may have had its effect.
+/// Whether those who had this record before, from whom it is taken over, may have had the effect.
 ///
 /// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
-/// nothing was done.
-pub fn may_be_done_before(state: State, effect: Effect) -> bool {
-    state == State::Started && effect == Effect::Keyed
+/// nothing was done. A record that waited for a person keeps what was in doubt before.
+pub fn may_be_done_before(record: &Record, effect: Effect) -> bool {
+    record.maybe_done || record.state == State::Started && effect == Effect::Keyed
 }
 
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.
 pub fn failure(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
     let (kind, text) = why(ended, reference);
-    if maybe_done { unknown(tool, &text) } else { known(tool, ended, kind, text) }
+    if maybe_done { unknown_until(tool, &text, soonest(ended)) } else { known(tool, ended, kind, text) }
 }
 
 /// The same, of a call that the budget denies another attempt.
 pub fn denied_retry(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
     let text = why(ended, reference).1 + " It was not tried again, because too many calls are failing now.";
-    if maybe_done { unknown(tool, &text) } else { known(tool, ended, FailureKind::Transient, text) }
+    if maybe_done {
+        unknown_until(tool, &text, soonest(ended))
+    } else {
+        known(tool, ended, FailureKind::Transient, text)
+    }
 }
 
 /// A failure of this tool that changed nothing.
@@ -61,8 +65,9 @@ pub fn for_this_call(failure: Failure) -> Failure {
 
 fn known(tool: &Definition, ended: &Ended, kind: FailureKind, text: String) -> Failure {
     let hint = match kind {
-        FailureKind::Transient => later(ended),
-        FailureKind::Timeout => String::from(" Try again later, or ask for less."),
+        FailureKind::Transient => soonest(ended).unwrap_or_else(|| String::from(" Try again later.")),
+        FailureKind::Timeout if tool.effect == Effect::ReadOnly => String::from(" Try again later, or ask for less."),
+        FailureKind::Timeout => String::from(" Try again later."),
         FailureKind::Internal => String::from(" Calling it again will not help."),
         _ => String::new(),
     };
@@ -74,11 +79,17 @@ fn known(tool: &Definition, ended: &Ended, kind: FailureKind, text: String) -> F
 
 /// It may have been done. Where a repetition cannot do it twice, a repetition is the way to find out.
 pub fn unknown(tool: &Definition, why: &str) -> Failure {
+    unknown_until(tool, why, None)
+}
+
+fn unknown_until(tool: &Definition, why: &str, soonest: Option<String>) -> Failure {
     let once = tool.effect == Effect::Once;
     let next = if once {
-        "Do not call it again with the same arguments."
+        String::from("Do not call it again with the same arguments.")
     } else {
-        "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended."
+        String::from(
+            "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended.",
+        ) + &soonest.unwrap_or_default()
     };
     Failure::new(FailureKind::OutcomeUnknown, format!("{why} {next}"))
         .with_changed(Changed::Unknown, tool.wording.unknown.clone())
@@ -90,7 +101,10 @@ fn why(ended: &Ended, reference: &str) -> (FailureKind, String) {
         Ended::Failed(error) => (kind_of(error), text_of(error, reference)),
         Ended::TimedOut => (FailureKind::Timeout, String::from("The tool did not answer in the time it had.")),
         Ended::NoTime => (FailureKind::Timeout, String::from("There was not enough time left for an attempt.")),
-        Ended::Stopped => (FailureKind::Transient, String::from("The function was stopped before the tool answered.")),
+        Ended::Spent => (FailureKind::Transient, String::from("It was tried as often as one call may try.")),
+        Ended::Stopped(_) => {
+            (FailureKind::Transient, String::from("The function was stopped before the tool answered."))
+        }
         Ended::Panicked => (FailureKind::Internal, internal(reference)),
         Ended::Conflict => {
             (FailureKind::Transient, String::from("Another change to the same data was being made at the same moment."))
@@ -124,19 +138,19 @@ pub fn internal(reference: &str) -> String {
     format!("The tool failed because of a fault on our side (reference {reference}).")
 }
 
-/// Waits that a conversation can keep to. What is shorter or longer is just "later".
+/// The waits that a conversation can keep to. A shorter one is none, a longer one is for the user to know.
 const MOMENT: Duration = Duration::from_millis(1);
 const DAY: Duration = Duration::from_hours(24);
 
-fn later(ended: &Ended) -> String {
-    match ended {
-        Ended::Failed(ToolError { retry_after: Some(wait), .. }) if (MOMENT..=DAY).contains(wait) => {
-            let seconds = wait.as_secs_f64().ceil();
-            let plural = if seconds > 1.0 { "s" } else { "" };
-            format!(" Try again in {seconds} second{plural}, not sooner.")
-        }
-        _ => String::from(" Try again later."),
+/// When to ask again, if the backend has said so.
+fn soonest(ended: &Ended) -> Option<String> {
+    let Ended::Failed(ToolError { retry_after: Some(wait), .. }) = ended else { return None };
+    if *wait > DAY {
+        return Some(String::from(" It will not succeed within a day; tell the user."));
     }
+    let seconds = wait.as_secs_f64().ceil();
+    let plural = if seconds > 1.0 { "s" } else { "" };
+    (*wait >= MOMENT).then(|| format!(" Try again in {seconds} second{plural}, not sooner."))
 }
 
 #[cfg(test)]
@@ -150,7 +164,7 @@ mod tests {
         failure(&Definition::sample("tool", effect), ended, may_be_done(ended, effect), REFERENCE)
     }
 
-    fn every_end() -> [Ended; 14] {
+    fn every_end() -> [Ended; 15] {
         [
             Ended::Failed(ToolError::invalid_input("A.")),
             Ended::Failed(ToolError::not_found("A.")),
@@ -161,7 +175,8 @@ mod tests {
             Ended::Failed(ToolError::internal("SECRET")),
             Ended::TimedOut,
             Ended::NoTime,
-            Ended::Stopped,
+            Ended::Spent,
+            Ended::Stopped(Phase::MaybeDone),
             Ended::Panicked,
             Ended::Conflict,
             Ended::CommitLost,
@@ -237,5 +252,52 @@ mod tests {
         let busy = ToolError::transient("Busy.").retry_after(std::time::Duration::from_millis(6_200));
         let message = told(Effect::Once, &Ended::Failed(busy)).message();
         assert_eq!(message, "Busy. Try again in 7 seconds, not sooner. Nothing was changed.");
+    }
+
+    #[test]
+    fn the_wait_that_a_backend_asks_for_is_told_wherever_a_repetition_is_advised() {
+        let wait = "in 7 seconds, not sooner";
+        for (effect, told_so) in
+            [(Effect::ReadOnly, true), (Effect::Keyed, true), (Effect::Atomic, true), (Effect::Once, false)]
+        {
+            let lost = Ended::Failed(ToolError::no_answer("A.").retry_after(Duration::from_secs(7)));
+            let denied =
+                denied_retry(&Definition::sample("tool", effect), &lost, may_be_done(&lost, effect), REFERENCE);
+            for failure in [told(effect, &lost), denied] {
+                assert_eq!(failure.message().contains(wait), told_so, "{effect:?}: {}", failure.message());
+            }
+        }
+    }
+
+    #[test]
+    fn a_wait_of_more_than_a_day_is_not_told_as_a_moment() {
+        for days in [2, 9_000_000_000] {
+            let wait = Duration::from_secs(days * 86_400);
+            let busy = Ended::Failed(ToolError::transient("Busy.").retry_after(wait));
+            let message = told(Effect::Keyed, &busy).message();
+            assert_eq!(message, "Busy. It will not succeed within a day; tell the user. Nothing was changed.");
+        }
+    }
+
+    #[test]
+    fn only_a_read_can_be_asked_for_less() {
+        for (effect, ended) in EFFECTS.into_iter().flat_map(|effect| every_end().map(|ended| (effect, ended))) {
+            let message = told(effect, &ended).message();
+            assert!(effect == Effect::ReadOnly || !message.contains("ask for less"), "{effect:?}: {message}");
+        }
+        assert!(told(Effect::ReadOnly, &Ended::TimedOut).message().contains("or ask for less"));
+    }
+
+    #[test]
+    fn a_call_that_is_stopped_says_so_and_leaves_open_only_what_had_begun() {
+        for effect in EFFECTS {
+            for phase in [Phase::NothingSent, Phase::MaybeDone] {
+                let failure = told(effect, &Ended::Stopped(phase));
+                let message = failure.message();
+                assert!(message.starts_with("The function was stopped before the tool answered."), "{message}");
+                let open = phase == Phase::MaybeDone && matches!(effect, Effect::Keyed | Effect::Once);
+                assert_eq!(failure.changed() == Changed::Unknown, open, "{effect:?}");
+            }
+        }
     }
 }

@@ -3,17 +3,20 @@
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
 
 mod answer;
+mod approval;
 mod atomic;
 mod attempt;
 mod budget;
 mod deadline;
 mod explain;
+mod lines;
 mod permit;
 mod pipeline;
 mod recorded;
 mod retry;
 mod run;
 mod standing;
+mod task;
 
 /// The pure decisions of a call: what the model checker runs.
 #[doc(hidden)]
@@ -26,14 +29,18 @@ pub mod decisions {
     };
 }
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::{Pipeline, Surroundings},
-    retry::{MAX_ATTEMPTS, longest},
+    retry::{MAX_REQUESTS, longest},
     standing::Standing,
 };
+
+pub(crate) use self::task::Task;
 
 use crate::{arguments::Fault, outcome::Failure, tool::Caller};
 
@@ -53,12 +60,18 @@ pub struct Call {
 }
 
 /// The arguments of a call.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Arguments {
     /// The values that could be read.
     pub values: Map<String, Value>,
     /// What could not; reported together with what the schema finds.
     pub faults: Vec<Fault>,
+}
+
+impl fmt::Debug for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Arguments { .. }") // they may be personal or secret
+    }
 }
 
 impl Arguments {

@@ -1,32 +1,42 @@
 //! The step that asks the policy. It fails closed: a call goes on only if the policy has said so in time.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Call, Deadline, explain};
+use super::{
+    Call, Deadline, explain,
+    pipeline::broken,
+    task::{Panicked, Task},
+};
 use crate::{
     authorise::{Authorise, Decision},
     outcome::{Failure, FailureKind},
     telemetry::Report,
-    tool::Definition,
+    tool::Entry,
 };
 
-/// Asks the policy within the time left.
+/// Asks the policy within the time left, in a task of its own: it may block its thread.
 pub(super) async fn permit(
-    policy: &dyn Authorise,
-    tool: &Definition,
+    policy: &Arc<dyn Authorise>,
+    entry: &Entry,
     arguments: &Value,
     call: &Call,
     deadline: &Deadline,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    match timeout(deadline.time_left(), policy.authorise(tool, arguments, &call.caller)).await {
-        Ok(Decision::Allow) => Ok(()),
-        Ok(Decision::Deny(rule)) => {
-            report.fault = Some(super::pipeline::bounded(&rule));
+    let (policy, tool) = (Arc::clone(policy), Arc::clone(entry.tool()));
+    let (arguments, caller) = (arguments.clone(), call.caller.clone());
+    let asked = Task::spawn(async move { policy.authorise(tool.definition(), &arguments, &caller).await });
+    match timeout(deadline.time_left(), asked).await {
+        Ok(Ok(Decision::Allow)) => Ok(()),
+        Ok(Ok(Decision::Deny(rule))) => {
+            report.fault = Some(crate::telemetry::bounded(&rule));
             Err(explain::nothing_here(FailureKind::Denied, "The caller may not make this call."))
         }
-        Ok(Decision::Unavailable) | Err(_) => {
+        Ok(Err(Panicked)) => Err(broken(Some(entry.definition()), report)),
+        Ok(Ok(Decision::Unavailable)) | Err(_) => {
             report.fault = Some(String::from("authorise"));
             let text = "Whether the caller may make this call could not be found out. Try again later.";
             Err(explain::nothing_here(FailureKind::Transient, text))

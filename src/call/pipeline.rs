@@ -4,14 +4,17 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::{
     Arguments, Call,
     answer::{Answer, fit},
+    attempt,
+    attempt::Ended,
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
+    lines::Lines,
     permit::permit,
     run::Run,
 };
@@ -21,7 +24,7 @@ use crate::{
     ending::Ending,
     idempotency::{Key, Store},
     outcome::{Failure, FailureKind, Outcome},
-    telemetry::{Origin, Report, Telemetry},
+    telemetry::{Origin, Report, Telemetry, bounded},
     tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
 
@@ -33,7 +36,7 @@ pub struct Pipeline {
     pub(super) store: Store,
     telemetry: Arc<Telemetry>,
     retries: Retries,
-    ending: Ending,
+    pub(super) ending: Ending,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -76,32 +79,41 @@ impl Pipeline {
         &self.toolbox
     }
 
+    /// The table of records.
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Runs one call to its end, and leaves its metric line and its log line.
     pub async fn run(&self, call: Call, around: &Surroundings) -> Outcome {
-        let began = Instant::now();
         let tool = self.toolbox.get(&call.tool).map(Entry::definition);
-        let mut report = Report::of(tool);
-        report.call_id = call.id.as_deref().map(bounded);
-        report.conversation = call.caller.conversation().map(bounded);
-        // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call its answer.
-        let served = AssertUnwindSafe(self.serve(call, around, &mut report)).catch_unwind().await;
-        let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut report))) {
-            Ok(Answer { result, replayed }) => Outcome::Success { result, replayed },
-            Err(failure) => Outcome::Failure(failure),
-        };
-        report.duration = began.elapsed();
-        report.headroom = around.deadline.headroom();
-        self.telemetry.record(&around.origin, &report, &outcome);
-        outcome
+        let mut lines = Lines::begin(&self.telemetry, around, tool);
+        lines.report.call_id = call.id.as_deref().map(bounded);
+        lines.report.conversation = call.caller.conversation().map(bounded);
+        let span = self.telemetry.span(&around.origin, &lines.report);
+        async {
+            // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call
+            // its answer.
+            let served = AssertUnwindSafe(self.serve(call, around, &mut lines.report)).catch_unwind().await;
+            let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut lines.report))) {
+                Ok(Answer { result, replayed, .. }) => Outcome::Success { result, replayed },
+                Err(failure) => Outcome::Failure(failure),
+            };
+            lines.end(&outcome);
+            outcome
+        }
+        .instrument(span)
+        .await
     }
 
     /// The steps. Each either goes on or ends the call with the sentence that the model reads.
     async fn serve(&self, mut call: Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
         let entry = self.find(&call)?;
         let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
-        let plan = plan(entry, &arguments)?;
-        permit(&*self.policy, entry.definition(), &arguments, &call, &around.deadline, report).await?;
         budget(entry.definition(), &around.deadline)?;
+        let plan = plan(entry, &arguments, &around.deadline, &self.ending, report).await?;
+        permit(&self.policy, entry, &arguments, &call, &around.deadline, report).await?;
+        budget(entry.definition(), &around.deadline)?; // the policies may have taken their time
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
         let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
         let (retries, ending) = (&self.retries, &self.ending);
@@ -117,6 +129,7 @@ impl Pipeline {
             needs_approval,
             approved: false,
             maybe_done: false,
+            requests: 0,
         };
         let answer = match (key, entry.definition().effect) {
             (None, _) => self.read(&mut run).await,
@@ -142,7 +155,7 @@ impl Pipeline {
     async fn read(&self, run: &mut Run<'_>) -> Result<Answer, Failure> {
         loop {
             match run.attempt().await {
-                Ok(success) => return Ok(Answer { result: success.result, replayed: false }),
+                Ok(made) => return Ok(made.answer()),
                 Err(ended) => run.retry_or_fail(&ended).await?,
             }
         }
@@ -150,7 +163,7 @@ impl Pipeline {
 }
 
 /// The failure of a call that panicked outside of its attempts.
-fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
+pub(super) fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
     report.fault = Some(String::from("panic"));
     let text = explain::internal(&report.reference);
     match tool {
@@ -162,8 +175,12 @@ fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
 /// Checks the arguments against the schema that the model was told, all faults at once.
 pub(super) fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
     let arguments = entry.checker().normalise(values);
-    // What could not be read comes first: of two faults with one path the first is told.
-    faults.extend(entry.checker().check(&arguments));
+    // Where some of it could not be read at all, the check would call that missing.
+    let is_whole = faults.iter().all(|fault| !fault.path.is_empty());
+    if is_whole {
+        // What could not be read comes first: of two faults with one path the first is told.
+        faults.extend(entry.checker().check(&arguments));
+    }
     if faults.is_empty() { Ok(arguments) } else { Err(invalid(entry.definition(), &faults)) }
 }
 
@@ -172,16 +189,27 @@ fn invalid(tool: &Definition, faults: &[Fault]) -> Failure {
     explain::nothing(tool, FailureKind::InvalidInput, text)
 }
 
-/// What the policy says of these arguments.
-pub(super) fn plan(entry: &Entry, arguments: &Value) -> Result<Plan, Failure> {
-    entry.tool().plan(arguments).map_err(|rule| {
-        let fault = Fault {
-            path: String::new(),
-            rule: format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>()),
-            example: None,
-        };
-        invalid(entry.definition(), &[fault])
-    })
+/// What the policy says of these arguments. It is the author's code, so that it has a task and a clock as an attempt has.
+pub(super) async fn plan(
+    entry: &Entry,
+    arguments: &Value,
+    deadline: &Deadline,
+    ending: &Ending,
+    report: &mut Report,
+) -> Result<Plan, Failure> {
+    let (tool, values) = (Arc::clone(entry.tool()), arguments.clone());
+    let time = entry.definition().timeout.min(deadline.time_left());
+    match attempt::run(async move { Ok(tool.plan(&values)) }, time, ending).await {
+        Ok(plan) => plan.map_err(|rule| {
+            let rule = format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>());
+            invalid(entry.definition(), &[Fault { path: String::new(), rule, example: None }])
+        }),
+        Err(Ended::Panicked) => Err(broken(Some(entry.definition()), report)),
+        Err(ended) => {
+            report.fault = Some(String::from("policy"));
+            Err(explain::for_this_call(explain::failure(entry.definition(), &ended, false, &report.reference)))
+        }
+    }
 }
 
 /// Refuses a call that has no time for a useful attempt.
@@ -227,9 +255,4 @@ fn scope(scope: Scope, call: &Call) -> String {
         Some(tenant) => format!("tenant:{}:{tenant}:{among}", tenant.len()),
         None => among,
     }
-}
-
-/// A text from outside, cut to what a log line or a sentence can bear.
-pub(super) fn bounded(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(80).collect()
 }

@@ -3,22 +3,23 @@
 use std::time::Duration;
 
 use super::{
-    answer::{Answer, replay},
-    attempt::Ended,
+    answer::{Answer, Made, of_heir, recall},
+    approval,
+    deadline::USEFUL,
     explain,
     pipeline::Pipeline,
-    run::{Run, new_owner},
+    run::Run,
 };
 use crate::{
-    idempotency::{
-        Acquired, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, Stored, decide,
-    },
+    idempotency::{Acquired, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, decide},
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Reconciled},
 };
 
 /// The first and the longest wait between two looks at a record that somebody else holds.
 const POLL: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+/// A wait shorter than this is none.
+const LITTLE: Duration = Duration::from_millis(1);
 
 /// What meeting a record comes to.
 pub(super) enum Next {
@@ -42,7 +43,7 @@ impl Pipeline {
         };
         loop {
             let ended = match run.attempt().await {
-                Ok(success) => return Ok(self.complete(run, guard, success.result).await),
+                Ok(made) => return Ok(self.complete(run, guard, made).await),
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
@@ -54,38 +55,6 @@ impl Pipeline {
                 return settle_failure(run, guard, failure).await;
             }
         }
-    }
-
-    /// The tool has found that a person has to approve this call: asks for that, or goes on if one has.
-    pub(super) async fn ask(
-        &self,
-        run: &mut Run<'_>,
-        key: &Key,
-        claim: &mut Claim,
-        guard: Option<Guard>,
-        ended: &Ended,
-    ) -> Result<Result<Guard, Answer>, Failure> {
-        let waiting = approval_required(run.tool(), ended.text());
-        if let Some(guard) = guard {
-            match guard.release(run.deadline.time_to_settle()).await {
-                // The record begins anew, so its owner does: no late copy of this release can touch it.
-                Ok(Settled::AsWritten) => claim.owner = new_owner(),
-                Ok(Settled::Superseded(record)) => {
-                    run.report.superseded = true;
-                    if let Some(stored) = record.and_then(|record| record.result) {
-                        return Ok(Err(replay(stored)));
-                    }
-                }
-                // It may land at any time, and then whatever goes on here has no record.
-                Err(error) => return Err(unavailable(run, &error)),
-            }
-        }
-        run.needs_approval = true;
-        claim.for_approval = Some(run.arguments.to_string());
-        self.enter(run, key, claim).await.map_err(|failure| match failure.kind() {
-            FailureKind::ApprovalRequired => waiting,
-            _ => failure,
-        })
     }
 
     /// Acquires the key, waiting for an execution that holds it; or ends with what its record says.
@@ -102,7 +71,7 @@ impl Pipeline {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
-                    Ok(Acquired::Awaiting) => return Err(approval_required(run.tool(), "")),
+                    Ok(Acquired::Awaiting) => return Err(approval::waits(run.tool(), "", false)),
                     Ok(Acquired::Held(record)) => record,
                     Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
@@ -130,8 +99,11 @@ impl Pipeline {
         let time = run.deadline.time_left();
         match decide(&record, claim, key.args_hash(), self.store.now()) {
             Decision::Acquire => Ok(Next::Acquire),
-            Decision::Ours => Ok(Next::Go(Guard::resume(&self.store, key, claim, &record))),
-            Decision::Replay(stored) => Ok(Next::End(replay(stored))),
+            Decision::Ours => {
+                run.maybe_done |= record.maybe_done;
+                Ok(Next::Go(Guard::resume(&self.store, key, claim, &record)))
+            }
+            Decision::Replay(stored) => Ok(Next::End(recall(&record, claim, stored))),
             Decision::InProgress(_) => Ok(Next::Wait),
             Decision::TakeOver | Decision::UseApproval => self.take_over(run, key, claim, &record).await,
             Decision::MarkUnknown => {
@@ -143,8 +115,8 @@ impl Pipeline {
                 Box::pin(self.reconcile(run, key, claim, Record { state: State::Unknown, ..record })).await
             }
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
-            Decision::AwaitApproval => Err(approval_required(run.tool(), "")),
-            Decision::Denied => Err(denied(run.tool())),
+            Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done)),
+            Decision::Denied => Err(approval::refused(run.tool(), record.maybe_done)),
             Decision::KeyReused => Err(key_reused()),
         }
     }
@@ -152,7 +124,7 @@ impl Pipeline {
     async fn take_over(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: &Record) -> Result<Next, Failure> {
         match self.store.take_over(key, claim, record, run.deadline.time_left()).await {
             Ok(Acquired::Mine(guard)) => {
-                run.maybe_done |= explain::may_be_done_before(record.state, claim.effect);
+                run.maybe_done |= explain::may_be_done_before(record, claim.effect);
                 Ok(Next::Go(guard))
             }
             // Somebody else was faster, or its holder has released it: look again.
@@ -168,9 +140,9 @@ impl Pipeline {
         match run.reconcile().await {
             Reconciled::Unknown => Err(lost(run.tool())),
             Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
-            Reconciled::Done(result) => match self.take_over(run, key, claim, &record).await? {
+            Reconciled::Done(made) => match self.take_over(run, key, claim, &record).await? {
                 Next::Go(guard) => {
-                    let answer = self.complete(run, guard, result).await;
+                    let answer = self.complete(run, guard, made).await;
                     Ok(Next::End(Answer { replayed: true, ..answer }))
                 }
                 next => Ok(next),
@@ -180,10 +152,10 @@ impl Pipeline {
 
     /// Waits a little and looks again. `None` if the record is gone.
     async fn wait(&self, run: &mut Run<'_>, key: &Key, pause: &mut Duration) -> Result<Option<Record>, Failure> {
-        if run.deadline.time_left() <= *pause || run.ending.has_begun() {
+        let Some(next) = next_look(*pause, run.deadline.time_left()).filter(|_| !run.ending.has_begun()) else {
             return Err(in_progress());
-        }
-        run.pause(*pause).await;
+        };
+        run.pause(next).await;
         *pause = (*pause * 2).min(POLL.1);
         self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
     }
@@ -224,24 +196,23 @@ impl Pipeline {
     }
 
     /// The effect is done: record its result. Whatever becomes of the record, the effect is not called a failure.
-    async fn complete(&self, run: &mut Run<'_>, guard: Guard, result: serde_json::Value) -> Answer {
-        let stored = Stored::of(result.to_string());
-        match guard.complete(&stored, run.deadline.time_to_settle()).await {
-            Ok(Settled::AsWritten) => Answer { result, replayed: false },
-            Ok(Settled::Superseded(record)) => {
-                run.report.superseded = true;
-                match record.and_then(|record| record.result) {
-                    Some(stored) => replay(stored),
-                    None => Answer { result, replayed: false },
-                }
-            }
+    async fn complete(&self, run: &mut Run<'_>, guard: Guard, made: Made) -> Answer {
+        match guard.complete(&made.stored, run.deadline.time_to_settle()).await {
+            Ok(Settled::AsWritten) => made.answer(),
+            Ok(Settled::Superseded(record)) => of_heir(run, record).unwrap_or_else(|| made.answer()),
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
-                Answer { result, replayed: false }
+                made.answer()
             }
         }
     }
+}
+
+/// The wait before another look at the record, the last one just before the time is up; `None` if that has been.
+fn next_look(pause: Duration, time_left: Duration) -> Option<Duration> {
+    let most = time_left.saturating_sub(USEFUL);
+    (most >= LITTLE).then(|| pause.min(most))
 }
 
 /// How the record of a failed call is left, so that the next equal call does the right thing.
@@ -275,10 +246,7 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     };
     match settled {
         Ok(Settled::AsWritten) => Err(failure),
-        Ok(Settled::Superseded(record)) => {
-            run.report.superseded = true;
-            record.and_then(|record| record.result).map(replay).ok_or(explain::for_this_call(failure))
-        }
+        Ok(Settled::Superseded(record)) => of_heir(run, record).ok_or(explain::for_this_call(failure)),
         Err(error) => {
             note(run, &error);
             Err(failure)
@@ -286,13 +254,14 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     }
 }
 
-/// Leaves a failure of the record table in the log; its text at DEBUG only.
+/// Leaves a failure of the record table in the log; its text at TRACE only.
 pub(super) fn note(run: &Run<'_>, error: &StoreError) {
     tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
-    tracing::debug!(reference = run.report.reference, cause = ?error, "cause");
+    tracing::trace!(reference = run.report.reference, cause = ?error, "cause");
 }
 
-fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
+/// The table did not answer before anything was begun.
+pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
     note(run, error);
     if error.kind == StoreErrorKind::Fault {
         run.report.fault = Some(error.to_string());
@@ -314,20 +283,24 @@ fn lost(tool: &Definition) -> Failure {
     explain::unknown(tool, "An earlier call began this, and its end is not known.")
 }
 
-fn approval_required(tool: &Definition, why: &str) -> Failure {
-    let text = "This call needs the approval of a person, which cannot be given in this conversation. \
-                Tell the user that it waits for approval. Asking again is harmless, and does not speed it up.";
-    explain::nothing(tool, FailureKind::ApprovalRequired, format!("{why} {text}").trim_start())
-}
-
-fn denied(tool: &Definition) -> Failure {
-    let text = "A person has refused this call. Do not ask for it again; tell the user.";
-    explain::nothing(tool, FailureKind::Denied, text)
-}
-
 fn key_reused() -> Failure {
     let text = "The same action was asked for before with other arguments, so this call was not carried out. \
                 If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
                 tells them apart.";
     explain::nothing_here(FailureKind::KeyReused, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_looks_once_more_just_before_the_time_is_up() {
+        let (mut pause, mut left, mut looks) = (POLL.0, Duration::from_millis(9_500), 0);
+        while let Some(next) = next_look(pause, left) {
+            (left, pause, looks) = (left.saturating_sub(next), (pause * 2).min(POLL.1), looks + 1);
+        }
+        assert_eq!(left, USEFUL);
+        assert!((10..20).contains(&looks), "{looks}");
+    }
 }

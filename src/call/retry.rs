@@ -7,19 +7,23 @@
 use std::time::Duration;
 
 use super::{attempt::Ended, deadline::USEFUL};
-use crate::tool::{Effect, Phase, ToolErrorKind};
+use crate::tool::{Definition, Effect, Phase, ToolErrorKind};
 
-/// Attempts in all, the first included.
-pub const MAX_ATTEMPTS: u32 = 3;
+/// How often one call asks the backend of its tool: attempts, the first included, and the question what became of an
+/// effect. It holds also where a call goes on for another reason than a failure: a person has just approved it, the record
+/// of an earlier call was in the way.
+pub const MAX_REQUESTS: u32 = 3;
 const BASE: Duration = Duration::from_millis(200);
 const CAP: Duration = Duration::from_secs(5);
 /// The least wait where a backend says when: "at once" (0) is said by backends that are busy all the same.
 const LITTLE: Duration = Duration::from_millis(50);
 
-/// The longest that all attempts of a call and the waits between them take, with this timeout for each.
-pub fn longest(timeout: Duration) -> Duration {
-    let waits: Duration = (1..MAX_ATTEMPTS).map(ceiling).sum();
-    timeout.saturating_mul(MAX_ATTEMPTS).saturating_add(waits)
+/// The longest that all attempts of a call to this tool and the waits between them take. The commit of an atomic effect has
+/// a timeout of its own, once: a commit that takes all its time is not sent again, and a conflict is told at once.
+pub fn longest(tool: &Definition) -> Duration {
+    let waits: Duration = (1..MAX_REQUESTS).map(ceiling).sum();
+    let timeouts = if tool.effect == Effect::Atomic { MAX_REQUESTS + 1 } else { MAX_REQUESTS };
+    tool.timeout.saturating_mul(timeouts).saturating_add(waits)
 }
 
 /// The wait before the attempt after `attempt`: full jitter, `random` in `[0, 1)`, and at least what the backend asked.
@@ -32,12 +36,12 @@ fn ceiling(attempt: u32) -> Duration {
     BASE.saturating_mul(1 << (attempt - 1).min(16)).min(CAP)
 }
 
-/// The wait before another attempt; `None` if there must not, or can not, be one.
-pub fn decide(ended: &Ended, effect: Effect, attempt: u32, time_left: Duration, random: f64) -> Option<Duration> {
-    if attempt >= MAX_ATTEMPTS || !is_transient(ended) || !is_safe(ended, effect) {
+/// The wait before another attempt, after so many requests; `None` if there must not, or can not, be one.
+pub fn decide(ended: &Ended, effect: Effect, requests: u32, time_left: Duration, random: f64) -> Option<Duration> {
+    if requests >= MAX_REQUESTS || !is_transient(ended) || !is_safe(ended, effect) {
         return None;
     }
-    let wait = backoff(attempt, random, retry_after(ended));
+    let wait = backoff(requests, random, retry_after(ended));
     (wait.saturating_add(USEFUL) <= time_left).then_some(wait)
 }
 
@@ -47,7 +51,12 @@ fn is_transient(ended: &Ended) -> bool {
         Ended::Failed(error) => error.kind() == ToolErrorKind::Transient && !error.already_retried,
         Ended::TimedOut | Ended::Conflict => true,
         // The store's client has sent a commit again already.
-        Ended::CommitLost | Ended::StoreRefused | Ended::NoTime | Ended::Stopped | Ended::Panicked => false,
+        Ended::CommitLost
+        | Ended::StoreRefused
+        | Ended::NoTime
+        | Ended::Spent
+        | Ended::Stopped(_)
+        | Ended::Panicked => false,
     }
 }
 
@@ -138,8 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_call_is_three_timeouts_and_two_waits() {
-        assert_eq!(longest(Duration::from_secs(5)), Duration::from_millis(15_600));
+    fn the_longest_call_is_three_timeouts_and_two_waits_and_one_commit_of_an_atomic_effect() {
+        for (effect, millis) in [(Effect::ReadOnly, 15_600), (Effect::Once, 15_600), (Effect::Atomic, 20_600)] {
+            let tool = Definition { timeout: Duration::from_secs(5), ..Definition::sample("tool", effect) };
+            assert_eq!(longest(&tool), Duration::from_millis(millis), "{effect:?}");
+        }
     }
 
     #[test]

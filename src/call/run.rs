@@ -1,16 +1,20 @@
 //! One call on its way: its attempts, and the waits between them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
+use tracing::Instrument;
 
 use super::{
-    Call, attempt,
+    Call,
+    answer::Made,
+    attempt,
     attempt::Ended,
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain, retry,
+    retry::MAX_REQUESTS,
 };
 use crate::{
     clock::Timestamp,
@@ -18,7 +22,7 @@ use crate::{
     idempotency::{Claim, Key},
     outcome::Failure,
     telemetry::Report,
-    tool::{CallContext, Definition, Effect, Entry, Reconciled, Success, ToolError, ToolErrorKind},
+    tool::{AnyTool, CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
 };
 
 /// What the steps after validation share.
@@ -36,11 +40,17 @@ pub(super) struct Run<'a> {
     pub approved: bool,
     /// Whether some attempt so far, of this call or of one whose record it took over, may have had its effect.
     pub maybe_done: bool,
+    /// How often the tool's backend was asked: attempts, and to find out what became of an effect.
+    pub requests: u32,
 }
 
 impl Run<'_> {
     pub(super) fn tool(&self) -> &Definition {
         self.entry.definition()
+    }
+
+    fn shared(&self) -> Arc<dyn AnyTool> {
+        Arc::clone(self.entry.tool())
     }
 
     /// This execution's claim on its key.
@@ -55,27 +65,54 @@ impl Run<'_> {
     }
 
     /// Runs the tool once, within the policy's timeout and the time left.
-    pub(super) async fn attempt(&mut self) -> Result<Success<Value>, Ended> {
+    pub(super) async fn attempt(&mut self) -> Result<Made, Ended> {
         let time = self.tool().timeout.min(self.deadline.time_left());
-        if time < USEFUL / 2 || self.ending.has_begun() {
+        if self.ending.has_begun() {
+            return Err(Ended::Stopped(Phase::NothingSent));
+        }
+        if time < USEFUL / 2 {
             return Err(Ended::NoTime);
         }
+        if self.requests >= MAX_REQUESTS {
+            return Err(Ended::Spent);
+        }
+        self.requests += 1;
         self.report.attempts += 1;
-        let code = self.entry.tool().call(self.arguments.clone(), self.context(time));
-        let ended = attempt::run(code, time, self.ending).await;
-        let ended = ended.and_then(|success| only_atomic_writes(self.tool(), success));
-        if has_answered(&ended) {
-            self.retries.earn(self.conversation());
+        let began = Instant::now();
+        let span = tracing::error_span!("attempt", attempt = self.report.attempts);
+        let (tool, code) = (self.shared(), self.entry.tool().call(self.arguments.clone(), self.context(time)));
+        let code = async move { Ok(Made::of(tool.definition(), code.await?)) };
+        let ended = attempt::run(code, time, self.ending).instrument(span).await;
+        let ended = ended.and_then(|made| only_atomic_writes(self.tool(), made));
+        if has_answered(&ended, self.tool().effect) {
+            self.earn();
         }
         let end = ended.as_ref().err().map_or("success", Ended::name);
-        tracing::debug!(tool = self.tool().name, attempt = self.report.attempts, end, "attempt");
+        tracing::debug!(
+            tool = self.tool().name,
+            attempt = self.report.attempts,
+            end,
+            duration_ms = began.elapsed().as_millis(),
+            "attempt"
+        );
         ended
     }
 
-    /// Asks the tool what became of an effect whose outcome is not known.
-    pub(super) async fn reconcile(&mut self) -> Reconciled<Value> {
+    /// Asks the tool what became of an effect whose outcome is not known. Without a request to spare it cannot be told.
+    pub(super) async fn reconcile(&mut self) -> Reconciled<Made> {
+        if self.requests >= MAX_REQUESTS {
+            return Reconciled::Unknown;
+        }
+        self.requests += 1;
         let time = self.tool().timeout.min(self.deadline.time_left());
-        let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
+        let (tool, code) = (self.shared(), self.entry.tool().reconcile(self.arguments.clone(), self.context(time)));
+        let code = async move {
+            Ok(match code.await? {
+                Reconciled::Done(result) => Reconciled::Done(Made::of(tool.definition(), result.into())),
+                Reconciled::NotDone => Reconciled::NotDone,
+                Reconciled::Unknown => Reconciled::Unknown,
+            })
+        };
         attempt::run(code, time, self.ending).await.unwrap_or_else(|ended| {
             self.note(&ended);
             Reconciled::Unknown
@@ -103,9 +140,9 @@ impl Run<'_> {
         self.note(ended);
         self.maybe_done |= explain::may_be_done(ended, self.tool().effect);
         let time_left = self.deadline.time_left();
-        let wait = retry::decide(ended, self.tool().effect, self.report.attempts, time_left, rand::random());
+        let wait = retry::decide(ended, self.tool().effect, self.requests, time_left, rand::random());
         match wait {
-            Some(wait) if self.retries.pay(self.conversation()) => {
+            Some(wait) if self.retries.pay(self.tool().name, self.conversation()) => {
                 self.pause(wait).await;
                 Ok(())
             }
@@ -122,16 +159,21 @@ impl Run<'_> {
         let _ = timeout(time, self.ending.begun()).await;
     }
 
+    /// The backend has answered, which pays for later retries.
+    pub(super) fn earn(&self) {
+        self.retries.earn(self.tool().name, self.conversation());
+    }
+
     fn conversation(&self) -> Option<&str> {
         self.call.caller.conversation()
     }
 
-    /// Leaves the cause in the log: its type always, its text at DEBUG only.
+    /// Leaves the cause in the log: its type always, its text, which may hold secrets, at TRACE only.
     pub(super) fn note(&mut self, ended: &Ended) {
         match ended {
             Ended::Failed(error) => {
                 if let Some(cause) = error.cause() {
-                    tracing::debug!(reference = self.report.reference, cause = ?cause, "cause");
+                    tracing::trace!(reference = self.report.reference, cause = ?cause, "cause");
                 }
                 if error.kind() == ToolErrorKind::Internal {
                     self.report.fault = Some(error.source_type.to_owned());
@@ -143,10 +185,11 @@ impl Run<'_> {
     }
 }
 
-/// Whether the attempt shows that the backend is well: it did what it was asked for, or refused it with a reason.
-fn has_answered(ended: &Result<Success<Value>, Ended>) -> bool {
+/// Whether the attempt shows that the backend is well: it did what it was asked for, or refused it with a reason. The code
+/// of an atomic effect has asked for nothing yet: its commit shows it.
+fn has_answered(ended: &Result<Made, Ended>, effect: Effect) -> bool {
     match ended {
-        Ok(_) => true,
+        Ok(_) => effect != Effect::Atomic,
         Err(Ended::Failed(error)) => !matches!(error.kind(), ToolErrorKind::Transient | ToolErrorKind::Internal),
         Err(_) => false,
     }
@@ -158,9 +201,9 @@ pub(super) fn new_owner() -> String {
 }
 
 /// Refuses writes that nobody would commit: a success would be a lie.
-fn only_atomic_writes(tool: &Definition, success: Success<Value>) -> Result<Success<Value>, Ended> {
-    if success.writes.is_empty() || tool.effect == Effect::Atomic {
-        return Ok(success);
+fn only_atomic_writes(tool: &Definition, made: Made) -> Result<Made, Ended> {
+    if made.writes.is_empty() || tool.effect == Effect::Atomic {
+        return Ok(made);
     }
     Err(Ended::Failed(ToolError::internal("writes of a tool whose effect is not atomic")))
 }

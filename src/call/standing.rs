@@ -103,9 +103,9 @@ impl Pipeline {
         let entry = self.find(call)?;
         let tool = entry.definition();
         let arguments = validate(entry, call.arguments.clone())?;
-        let plan = plan(entry, &arguments)?;
         let mut report = Report::of(Some(tool)); // the call leaves its lines when it runs
-        permit(&*self.policy, tool, &arguments, call, &around.deadline, &mut report).await?;
+        let plan = plan(entry, &arguments, &around.deadline, &self.ending, &mut report).await?;
+        permit(&self.policy, entry, &arguments, call, &around.deadline, &mut report).await?;
         let key = key(tool, call, &plan, &arguments, &mut report)?;
         Ok(Keyed { entry, key, arguments, needs_approval: plan.needs_approval })
     }

@@ -83,7 +83,11 @@ async fn open(db: &Path) -> Result<(Embedded, Store), Trouble> {
 
 fn shown(call: &idempotency::Pending) -> Value {
     let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::from(call.arguments.as_str()));
-    json!({"key": call.key, "tool": call.tool, "arguments": arguments, "asked_at": call.asked_at})
+    let mut shown = json!({"key": call.key, "tool": call.tool, "arguments": arguments, "asked_at": call.asked_at});
+    if call.maybe_done {
+        shown["maybe_done"] = Value::from(true);
+    }
+    shown
 }
 
 fn print(line: &Value) -> Result<(), Trouble> {

@@ -1,12 +1,14 @@
-//! The commands of `dev`. The options of each stand beside what it does: `invoke`, `run_loop`, `schema`, `serve`.
+//! The commands of `dev`. The options of each stand beside what it does: `invoke`, `run_loop`, `chat`, `schema`, `serve`.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use super::{
-    Trouble,
+    Trouble, alarms,
     approve::{self, Decide, Pending},
+    chat::{self, Chat},
+    dashboard,
     invoke::{self, Invoke},
     run_loop::{self, RunLoop},
     schema::{self, Schema},
@@ -37,9 +39,18 @@ pub enum Command {
     /// Run the agent loop with a scripted model and print how it went.
     #[command(after_help = run_loop::HELP)]
     RunLoop(RunLoop),
+    /// Talk to a real model on Bedrock, which uses the demo tools.
+    #[command(after_help = chat::HELP)]
+    Chat(Chat),
     /// Print the tool definitions that a caller of DOOR wants.
     #[command(after_help = schema::HELP)]
     Schema(Schema),
+    /// Print the CloudFormation template of a dashboard with every tool on it.
+    #[command(after_help = dashboard::HELP)]
+    Dashboard,
+    /// Print the CloudFormation template of the alarms of every tool.
+    #[command(after_help = alarms::HELP)]
+    Alarms,
     /// List the calls that wait for a person's approval.
     #[command(after_help = "Example:\n  dev pending --db orders.db")]
     Pending(Pending),
@@ -64,7 +75,10 @@ pub async fn run(command: Command) -> Result<ExitCode, Trouble> {
     match command {
         Command::Invoke(options) => invoke::run(options).await,
         Command::RunLoop(options) => run_loop::run(options).await,
+        Command::Chat(options) => chat::run(options).await,
         Command::Schema(options) => schema::run(&options),
+        Command::Dashboard => dashboard::run(),
+        Command::Alarms => alarms::run(),
         Command::Pending(options) => approve::pending(&options).await,
         Command::Approve(options) => approve::decide(&options, Verdict::Approve).await,
         Command::Deny(options) => approve::decide(&options, Verdict::Deny).await,

@@ -114,9 +114,11 @@ impl Tables {
                 Err(error) => return Err(unusable(&error)),
             }
         }
-        match self.0.update_time_to_live(request(seed::time_to_live())?) {
-            Ok(_) | Err(DynoxideError::ValidationException(_)) => {} // the latter says that it is on already
-            Err(error) => return Err(unusable(&error)),
+        for setting in seed::time_to_live() {
+            match self.0.update_time_to_live(request(setting)?) {
+                Ok(_) | Err(DynoxideError::ValidationException(_)) => {} // the latter says that it is on already
+                Err(error) => return Err(unusable(&error)),
+            }
         }
         for order in seed::orders() {
             self.put_new(order)?;

@@ -158,7 +158,9 @@ fn door_of(payload: &Bytes, client_context: Option<&Bytes>) -> String {
     let read = |bytes| payload::read(bytes).ok().map(|read| read.value); // within limits, as the function does
     let client_context = client_context.and_then(|context| read(context));
     read(payload)
-        .and_then(|body| door::detect(&Event { body, client_context }, &DOORS.iter().collect::<Vec<_>>()).ok())
+        .and_then(|body| {
+            door::detect(&Event { body, flawed: false, client_context }, &DOORS.iter().collect::<Vec<_>>()).ok()
+        })
         .map_or_else(String::new, |door| format!(", through {}", door.name))
 }
 

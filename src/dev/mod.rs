@@ -9,6 +9,7 @@
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
 //! | `run_loop`, `script`, `kept`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
+//! | `chat` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
@@ -20,6 +21,8 @@
 //! | `commits` | an HTTP client that sees the commits of atomic effects, and misbehaves after them |
 //! | `effects` | the side effects that were really made |
 //! | [`template`] | the tool schemas in `template.yaml` |
+//! | [`panels`], [`dashboard`], [`alarms`] | what is shown of each tool, and the templates in `infra/` |
+//! | [`stacks`] | what those templates have in common |
 //! | `account` | what stderr tells about each call |
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
@@ -32,10 +35,13 @@ use crate::{
 };
 
 mod account;
+pub mod alarms;
 mod approve;
 mod backends;
+mod chat;
 mod cli;
 mod commits;
+pub mod dashboard;
 pub mod database;
 mod effects;
 mod faults;
@@ -43,11 +49,13 @@ mod faulty;
 mod input;
 mod invoke;
 mod kept;
+pub mod panels;
 mod run_loop;
 mod schema;
 mod script;
 mod seed;
 mod serve;
+pub mod stacks;
 mod stage;
 pub mod template;
 mod transcript;
@@ -63,7 +71,8 @@ pub struct Trouble(pub String);
 pub fn main() -> ExitCode {
     let command = cli::parse();
     start_logs();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let threads = crate::runtime::threads(1); // as the function has
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&Trouble(format!("The asynchronous runtime does not start: {error}."))),
     };

@@ -99,7 +99,7 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
         conversations: &conversations,
         ending: &ending,
         deadline: Deadline::new(host, stage.reserve, options.deadline),
-        origin: Origin { door: "agent", request_id: String::from("local"), trace_id: None },
+        origin: Origin::new("agent", "local", None),
         caller: Caller::default(),
     };
     let mut transcript = Transcript::default();

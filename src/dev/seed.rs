@@ -10,6 +10,8 @@ pub const IDEMPOTENCY: &str = "idempotency";
 pub const ORDERS: &str = "orders";
 /// The table of refunds.
 pub const REFUNDS: &str = "refunds";
+/// The table of conversations.
+pub const CONVERSATIONS: &str = "conversations";
 /// What the demo carrier and the demo mailer have done.
 pub const EFFECTS: &str = "demo-effects";
 
@@ -31,7 +33,7 @@ pub fn env() -> Env {
 }
 
 /// `CreateTable` requests, as `template.yaml` has the tables.
-pub fn tables() -> [Value; 4] {
+pub fn tables() -> [Value; 5] {
     let mut orders = table(ORDERS, "order_id");
     orders["AttributeDefinitions"] = json!([
         {"AttributeName": "order_id", "AttributeType": "S"},
@@ -45,7 +47,16 @@ pub fn tables() -> [Value; 4] {
         ],
         "Projection": {"ProjectionType": "ALL"},
     }]);
-    [table(IDEMPOTENCY, "pk"), orders, table(REFUNDS, "refund_id"), table(EFFECTS, "id")]
+    let mut conversations = table(CONVERSATIONS, "conversation");
+    conversations["AttributeDefinitions"] = json!([
+        {"AttributeName": "conversation", "AttributeType": "S"},
+        {"AttributeName": "step", "AttributeType": "N"},
+    ]);
+    conversations["KeySchema"] = json!([
+        {"AttributeName": "conversation", "KeyType": "HASH"},
+        {"AttributeName": "step", "KeyType": "RANGE"},
+    ]);
+    [table(IDEMPOTENCY, "pk"), orders, table(REFUNDS, "refund_id"), conversations, table(EFFECTS, "id")]
 }
 
 fn table(name: &str, key: &str) -> Value {
@@ -57,11 +68,13 @@ fn table(name: &str, key: &str) -> Value {
     })
 }
 
-/// The attribute by which records expire.
-pub fn time_to_live() -> Value {
-    json!({
-        "TableName": IDEMPOTENCY,
-        "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": true},
+/// The attribute by which records and conversations expire.
+pub fn time_to_live() -> [Value; 2] {
+    [IDEMPOTENCY, CONVERSATIONS].map(|table| {
+        json!({
+            "TableName": table,
+            "TimeToLiveSpecification": {"AttributeName": "expires_at", "Enabled": true},
+        })
     })
 }
 

@@ -8,7 +8,7 @@ use super::{
     Trouble,
     account::{Tone, tell},
     database::{ACCESS_KEY, Embedded, REGION},
-    seed::{IDEMPOTENCY, MAIL_FROM, NOWHERE, ORDERS, REFUNDS},
+    seed::{CONVERSATIONS, IDEMPOTENCY, MAIL_FROM, NOWHERE, ORDERS, REFUNDS},
 };
 
 #[derive(Debug, Args)]
@@ -37,7 +37,8 @@ fn exports(endpoint: &str) -> String {
     format!(
         "export AWS_ENDPOINT_URL_DYNAMODB={endpoint}\n\
          export AWS_ACCESS_KEY_ID={ACCESS_KEY} AWS_SECRET_ACCESS_KEY={ACCESS_KEY} AWS_REGION={REGION}\n\
-         export IDEMPOTENCY_TABLE={IDEMPOTENCY} ORDERS_TABLE={ORDERS} REFUNDS_TABLE={REFUNDS}\n\
+         export IDEMPOTENCY_TABLE={IDEMPOTENCY} ORDERS_TABLE={ORDERS} REFUNDS_TABLE={REFUNDS} \
+         CONVERSATIONS_TABLE={CONVERSATIONS}\n\
          export CARRIER_URL={NOWHERE} MAIL_FROM={MAIL_FROM} AWS_ENDPOINT_URL_SESV2={NOWHERE}\n"
     )
 }

@@ -57,6 +57,11 @@ impl Stage {
         Ok(Self { handler, reserve: settings.reserve, database, backstage })
     }
 
+    /// A client of the database, for what the program itself keeps there.
+    pub fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
+        aws_sdk_dynamodb::Client::new(&sdk_config(&self.database.endpoint(), http_client()))
+    }
+
     /// The side effects that were really made.
     pub fn effects(&self) -> Result<Effects, Trouble> {
         Effects::read(self.database.tables(), self.backstage.calls())

@@ -147,7 +147,7 @@ fn in_reading_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
 }
 
 /// Writes a list or an object as YAML lines. Scalars are written as JSON, which is YAML.
-fn yaml(value: &Value, indent: usize, out: &mut String) {
+pub(super) fn yaml(value: &Value, indent: usize, out: &mut String) {
     let before = out.len();
     match value {
         Value::Object(fields) => {

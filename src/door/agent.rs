@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Request, bounded,
+    Event, Memory, Request, bounded,
     fit::{self, Spare},
     parameters::{List, Values, arguments},
 };
@@ -20,6 +20,9 @@ pub(super) const LIMIT: usize = 25_000;
 /// The largest body in the answer: the limit without the envelope. The echoed attributes are not counted; they have come
 /// the same way.
 const BODY_LIMIT: usize = LIMIT - 1_000;
+
+/// The attribute of the session that holds the counts of the conversation.
+const COUNTS: &str = "toolCallCounts";
 
 /// The one call of an agent's event. The arguments of a tool that does not exist are not read.
 pub(super) fn call(name: &str, lists: &[List<'_>], body: &Value, toolbox: &Toolbox) -> Call {
@@ -52,10 +55,13 @@ fn texts<'a>(body: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a 
 /// The request of an agent's event: `respond` makes the `response` object of a body, which is JSON text, or of a failure.
 pub(super) fn request(
     call: Call,
-    event: &Value,
+    event: Event,
     toolbox: &Toolbox,
     respond: impl FnOnce(Result<String, Failure>) -> Value + Send + 'static,
 ) -> Request {
+    let came = call.caller.session_attribute(COUNTS).unwrap_or_default().to_owned();
+    // The attributes of an unclear event are not echoed, and the counts alone would replace them.
+    let memory = if event.flawed { Memory::None } else { Memory::Answer { came, keep } };
     let (echo, spare) = (echo(event), Spare::of(toolbox, &call.tool));
     let encode = move |outcomes: Vec<Outcome>| {
         let Some(outcome) = outcomes.into_iter().next() else { return Value::Null };
@@ -63,14 +69,20 @@ pub(super) fn request(
         answer.insert("response".into(), respond(body(outcome, spare.as_ref())));
         Value::Object(answer)
     };
-    Request { calls: vec![call], encode: Box::new(encode) }
+    Request { calls: vec![call], encode: Box::new(encode), memory }
 }
 
-/// What every answer has, and the attributes if the event had them: an agent without them must not get them.
-fn echo(event: &Value) -> Map<String, Value> {
+/// Puts the counts of the conversation into the session's attributes, which come back with its next event.
+fn keep(answer: &mut Value, counts: &str) {
+    answer["sessionAttributes"][COUNTS] = counts.into();
+}
+
+/// What every answer has, and the attributes if the event had them: an agent without them must not get them. Those of an
+/// unclear event are left out: they would replace the session's, and may not be what was sent.
+fn echo(mut event: Event) -> Map<String, Value> {
     let attributes = ["sessionAttributes", "promptSessionAttributes"].into_iter().filter_map(|name| {
-        let attributes = event.get(name).filter(|attributes| attributes.is_object())?;
-        Some((String::from(name), attributes.clone()))
+        let attributes = event.body.get_mut(name).filter(|attributes| attributes.is_object() && !event.flawed)?;
+        Some((String::from(name), attributes.take()))
     });
     attributes.chain([(String::from("messageVersion"), json!("1.0"))]).collect()
 }

@@ -11,7 +11,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, agent, expressible, prose};
+use super::{Door, Event, Refusal, Request, agent, as_sent, expressible, prose};
 use crate::{
     outcome::{Failure, Fixer},
     tool::{Definition, Toolbox},
@@ -26,20 +26,22 @@ const DESCRIPTION_MAX: usize = 500;
 
 fn recognises(event: &Event) -> bool {
     event.fields().is_some_and(|fields| {
-        fields.contains_key("actionGroup") && fields.get("function").is_some_and(Value::is_string)
+        let is_text = |name| fields.get(name).is_some_and(Value::is_string);
+        is_text("actionGroup") && is_text("function")
     })
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let body = event.body;
+    let body = &event.body;
     let Some(name) = body["function"].as_str() else {
         return Err(Refusal(String::from("The agent's event names no function.")));
     };
-    let call = agent::call(name, &[("parameters", &body["parameters"])], &body, toolbox);
+    let call = agent::call(name, &[("parameters", &body["parameters"])], body, toolbox);
+    as_sent(event.flawed, [&body["actionGroup"], &body["function"]])?;
     let (group, function) = (body["actionGroup"].clone(), body["function"].clone());
     let respond =
         move |outcome| json!({ "actionGroup": group, "function": function, "functionResponse": response(outcome) });
-    Ok(agent::request(call, &body, toolbox, respond))
+    Ok(agent::request(call, event, toolbox, respond))
 }
 
 /// `{responseBody, responseState}` of a body, which is JSON text, or of a failure.

@@ -10,8 +10,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, agent, envelope, expressible, parameters::List, prose};
+use super::{Door, Event, Refusal, Request, agent, as_sent, envelope, expressible, parameters::List, prose};
 use crate::{
+    arguments::Fault,
     call::Call,
     tool::{Definition, Entry, Method, Toolbox},
 };
@@ -32,19 +33,17 @@ const JSON: &str = "application/json";
 fn recognises(event: &Event) -> bool {
     event.fields().is_some_and(|fields| {
         let is_text = |name| fields.get(name).is_some_and(Value::is_string);
-        fields.contains_key("actionGroup") && is_text("apiPath") && is_text("httpMethod")
+        is_text("actionGroup") && is_text("apiPath") && is_text("httpMethod")
     })
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
-    let body = event.body;
+    let body = &event.body;
     let (Some(path), Some(method)) = (body["apiPath"].as_str(), body["httpMethod"].as_str()) else {
         return Err(Refusal(String::from("The agent's event names no path with a method.")));
     };
-    let lists: Vec<List<'_>> =
-        [("parameters", &body["parameters"])].into_iter().chain(properties(&body["requestBody"])).collect();
-    let mut call = agent::call(&tool_name(method, path, toolbox), &lists, &body, toolbox);
-    drop_media_type(&mut call, &body["requestBody"], toolbox);
+    let call = call(&tool_name(method, path, toolbox), body, body, toolbox);
+    as_sent(event.flawed, ["actionGroup", "apiPath", "httpMethod"].map(|name| &body[name]))?;
     let [group, path, method] = ["actionGroup", "apiPath", "httpMethod"].map(|name| body[name].clone());
     let respond = move |outcome: Result<String, _>| {
         let body = outcome.unwrap_or_else(|failure| envelope::of_failure(&failure).to_string());
@@ -56,7 +55,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
             "responseBody": { JSON: { "body": body } },
         })
     };
-    Ok(agent::request(call, &body, toolbox, respond))
+    Ok(agent::request(call, event, toolbox, respond))
 }
 
 /// The name of the tool with this route; of an unknown route its method and path, which are no tool's name.
@@ -68,18 +67,51 @@ pub(super) fn tool_name(method: &str, path: &str, toolbox: &Toolbox) -> String {
     found.unwrap_or_else(|| format!("{method} {path}"))
 }
 
-/// The body's properties: those of the JSON body; where there is none, those of every other media type.
-pub(super) fn properties(request_body: &Value) -> Vec<List<'_>> {
-    let Some(content) = request_body.get("content").and_then(Value::as_object) else { return Vec::new() };
-    let is_json = |media_type: &str| media_type.get(..JSON.len()).is_some_and(|start| start.eq_ignore_ascii_case(JSON));
-    let any_json = content.keys().any(|media_type| is_json(media_type));
-    let chosen = content.iter().filter(|(media_type, _)| !any_json || is_json(media_type));
-    chosen.map(|(_, media)| ("properties of the body", &media["properties"])).collect()
+/// The call of an operation, with the `parameters` and the `requestBody` that are in `holder`.
+pub(super) fn call(name: &str, holder: &Value, event: &Value, toolbox: &Toolbox) -> Call {
+    let (in_body, fault) = match properties(&holder["requestBody"]) {
+        Ok(lists) => (lists, None),
+        Err(fault) => (Vec::new(), Some(fault)),
+    };
+    let lists: Vec<List<'_>> = [("parameters", &holder["parameters"])].into_iter().chain(in_body).collect();
+    let mut call = agent::call(name, &lists, event, toolbox);
+    call.arguments.faults.splice(0..0, fault);
+    drop_media_type(&mut call, &holder["requestBody"], toolbox);
+    call
+}
+
+/// The body's properties, of every media type: one that was left out would run the tool with less than was asked for.
+fn properties(request_body: &Value) -> Result<Vec<List<'_>>, Fault> {
+    let Some(content) = member(request_body, "content")? else { return Ok(Vec::new()) };
+    let lists = content.as_object().ok_or_else(malformed)?.values().map(|media| member(media, "properties"));
+    lists.filter_map(Result::transpose).map(|list| Ok(("properties of the body", list?))).collect()
+}
+
+/// The one member of an object, or none where there is nothing at all.
+fn member<'a>(holder: &'a Value, name: &str) -> Result<Option<&'a Value>, Fault> {
+    let fields = match holder {
+        Value::Null => return Ok(None),
+        holder => holder.as_object().ok_or_else(malformed)?,
+    };
+    let found = fields.get(name).filter(|found| !found.is_null());
+    if found.is_none() && !fields.values().all(Value::is_null) {
+        return Err(malformed());
+    }
+    Ok(found)
+}
+
+fn malformed() -> Fault {
+    let form = "{\"content\": {\"application/json\": {\"properties\": [{\"name\": …, \"value\": …}]}}}";
+    Fault {
+        path: String::new(),
+        rule: format!("The body could not be read: requestBody must be {form}"),
+        example: None,
+    }
 }
 
 /// Takes away the `contentType` that the import proxy adds to every body: it says again under which media type the body
 /// stands, and is no argument unless the tool has one of that name.
-pub(super) fn drop_media_type(call: &mut Call, request_body: &Value, toolbox: &Toolbox) {
+fn drop_media_type(call: &mut Call, request_body: &Value, toolbox: &Toolbox) {
     const NAME: &str = "contentType";
     let is_argument = |entry: &Entry| entry.definition().properties().any(|(name, _)| name == NAME);
     let is_media_type = |value: &Value| value.as_str().is_some_and(|text| request_body["content"].get(text).is_some());

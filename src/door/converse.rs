@@ -18,7 +18,9 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, REPLAYED, Refusal, Request, bounded, expressible,
+    Door, Event, Memory, REPLAYED, Refusal, Request, bounded,
+    converse_form::{Asked, Form, form},
+    expressible,
     fit::{self, Spare},
     nameless,
     spelling::Spelling,
@@ -51,141 +53,20 @@ const MOST_CALLS: usize = 256;
 /// model makes more; whoever sends them gets an error.
 const MOST_ANSWERED: usize = 1_024;
 
-/// The form of the event, which the answer takes too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Block,
-    Bare,
-    List,
-    Message,
-}
-
-/// Keys that tell the spelling, wherever they stand.
-const KEYS: [&str; 10] =
-    ["output", "message", "role", "content", "stopReason", "toolUse", "toolUseId", "name", "input", "type"];
-
 fn recognises(event: &Event) -> bool {
     form(event).is_some()
-}
-
-fn form(event: &Event) -> Option<(Form, Spelling)> {
-    Spelling::ALL.into_iter().find_map(|spelling| Some((form_in(event, spelling)?, spelling)))
-}
-
-fn form_in(event: &Event, spelling: Spelling) -> Option<Form> {
-    let body = &event.body;
-    if body.is_array() {
-        return (!tool_uses(body, spelling).is_empty()).then_some(Form::List);
-    }
-    event.fields()?;
-    if spelling.get(body, "toolUse").is_some() {
-        Some(Form::Block)
-    } else if spelling.get(body, "toolUseId").is_some() && spelling.get(body, "name").is_some() {
-        Some(Form::Bare)
-    } else {
-        message(body, spelling).is_some_and(|message| is_message(message, spelling)).then_some(Form::Message)
-    }
-}
-
-/// The message of a whole response, or the body as a message.
-fn message(body: &Value, spelling: Spelling) -> Option<&Value> {
-    match spelling.get(body, "output") {
-        Some(output) => spelling.get(output, "message"),
-        None => Some(body),
-    }
-}
-
-fn is_message(message: &Value, spelling: Spelling) -> bool {
-    let has_role = spelling.get(message, "role").is_some_and(Value::is_string);
-    spelling.get(message, "content").is_some_and(|content| has_role || !tool_uses(content, spelling).is_empty())
-}
-
-/// What the blocks hold under `toolUse`. Some serialisers write a union with `null` for each member that it is not.
-fn tool_uses(blocks: &Value, spelling: Spelling) -> Vec<&Value> {
-    let tool_use = |block| spelling.get(block, "toolUse").filter(|tool_use| !tool_use.is_null());
-    blocks.as_array().into_iter().flatten().filter_map(tool_use).collect()
 }
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let (form, spelling) = form(&event).ok_or_else(|| Refusal(String::from("The event holds no toolUse.")))?;
     let body = event.body;
-    let asked = asked(form, spelling, &body)?;
-    let objection = objection(form, spelling, &body).or(too_many(asked.len())?);
-    let calls = calls(&asked, spelling, objection.as_ref(), toolbox)?;
+    let Asked { tool_uses, objection } = Asked::of(form, spelling, &body)?;
+    let objection = objection.or(too_many(tool_uses.len())?);
+    let calls = calls(&tool_uses, spelling, objection.as_ref(), toolbox)?;
     let ids: Vec<_> = calls.iter().filter_map(|call| call.id.clone()).collect();
     let spares: Vec<_> = calls.iter().map(|call| Spare::of(toolbox, &call.tool)).collect();
     let encode = move |outcomes| answer(form, spelling, results(spelling, &ids, &spares, outcomes));
-    Ok(Request { calls, encode: Box::new(encode) })
-}
-
-/// The calls that are ours to run. A message may have none; an event that is one call may not.
-fn asked(form: Form, spelling: Spelling, body: &Value) -> Result<Vec<&Value>, Refusal> {
-    let message = message(body, spelling).unwrap_or(&Value::Null);
-    let (around, blocks) = match form {
-        Form::Bare => (vec![], None),
-        Form::Block => (vec![body], None),
-        Form::List => (vec![], Some(body)),
-        Form::Message => (levels(body, spelling), content(message, spelling)?),
-    };
-    let all = match form {
-        Form::Bare => vec![body],
-        Form::Block => spelling.get(body, "toolUse").into_iter().collect(),
-        Form::List | Form::Message => tool_uses(blocks.unwrap_or(&Value::Null), spelling),
-    };
-    let blocks = blocks.and_then(Value::as_array).into_iter().flatten();
-    refuse_mixed(around.into_iter().chain(blocks).chain(all.iter().copied()), spelling)?;
-    let ours: Vec<_> = all
-        .into_iter()
-        .filter(|asked| spelling.get(asked, "type").is_none_or(|kind| kind != "server_tool_use"))
-        .collect();
-    if ours.is_empty() && matches!(form, Form::Bare | Form::Block) {
-        let text = "The toolUse is of the type server_tool_use: its provider runs it, and nothing is to be run here.";
-        return Err(Refusal(String::from(text)));
-    }
-    Ok(ours)
-}
-
-/// Refuses an event in two spellings: what is written in the other one would be overlooked, a call or a stop reason.
-fn refuse_mixed<'a>(parts: impl IntoIterator<Item = &'a Value>, spelling: Spelling) -> Result<(), Refusal> {
-    if parts.into_iter().any(|part| spelling.other().has_any(part, &KEYS)) {
-        let text = "The event has keys in the API's spelling (`toolUse`) and in Step Functions' (`ToolUse`). Use one.";
-        return Err(Refusal(String::from(text)));
-    }
-    Ok(())
-}
-
-/// The content of a message, if it is Converse's: calls in another API's form would be left unanswered.
-fn content(message: &Value, spelling: Spelling) -> Result<Option<&Value>, Refusal> {
-    let content = spelling.get(message, "content").filter(|content| !content.is_null());
-    let is_anthropic = |block: &Value| block["type"] == "tool_use";
-    if content.and_then(Value::as_array).is_some_and(|blocks| blocks.iter().any(is_anthropic)) {
-        let text = "The message has `tool_use` blocks of Anthropic's Messages API. Converse's blocks are `toolUse`.";
-        Err(Refusal(String::from(text)))
-    } else if message.get("tool_calls").is_some_and(|calls| !calls.is_null()) {
-        let text = "The message has the `tool_calls` of a Chat Completions API. Converse's blocks are `toolUse`.";
-        Err(Refusal(String::from(text)))
-    } else if content.is_none_or(Value::is_array) {
-        Ok(content)
-    } else {
-        Err(Refusal(String::from("The content of the message must be a list of blocks.")))
-    }
-}
-
-/// Why no call of this event may run.
-fn objection(form: Form, spelling: Spelling, body: &Value) -> Option<Failure> {
-    let role = || spelling.get(message(body, spelling)?, "role");
-    if form == Form::Message && role().is_none_or(|role| role != "assistant") {
-        let text = "The tool calls are not in a message of the assistant, so they were not run. Only the assistant's \
-                    calls are.";
-        return Some(Failure::new(FailureKind::Rejected, text));
-    }
-    // Whoever takes a response apart may carry the reason along at any level. One that objects is enough.
-    levels(body, spelling).into_iter().filter_map(|level| spelling.get(level, "stopReason")).find_map(cut_short)
-}
-
-/// The event, and what is in it down to the message.
-fn levels(body: &Value, spelling: Spelling) -> Vec<&Value> {
-    [Some(body), spelling.get(body, "output"), message(body, spelling)].into_iter().flatten().collect()
+    Ok(Request { calls, encode: Box::new(encode), memory: Memory::Table })
 }
 
 /// Why no call of so many may run: to run some of them would be to choose.
@@ -196,33 +77,6 @@ fn too_many(calls: usize) -> Result<Option<Failure>, Refusal> {
     }
     let failure = || Failure::new(FailureKind::InvalidInput, text + " Make fewer calls at once.");
     Ok((calls > MOST_CALLS).then(failure))
-}
-
-/// Why calls of a response that ended so may not run. Only `tool_use` promises whole calls. `end_turn` is let pass,
-/// because some models end so with whole calls in the message; a reason that is not known is not.
-fn cut_short(reason: &Value) -> Option<Failure> {
-    let (kind, what) = match reason.as_str() {
-        None if reason.is_null() => return None,
-        Some("tool_use" | "end_turn") => return None,
-        Some("max_tokens") => (FailureKind::InvalidInput, "was cut off at its limit of tokens (max_tokens)"),
-        Some("model_context_window_exceeded") => {
-            (FailureKind::InvalidInput, "was cut off, because the context window is full")
-        }
-        Some("stop_sequence") => (FailureKind::InvalidInput, "was cut off at a stop sequence"),
-        Some("malformed_tool_use" | "malformed_model_output") => {
-            (FailureKind::InvalidInput, "was cut off, because a tool call in it is malformed")
-        }
-        Some("guardrail_intervened" | "content_filtered") => {
-            (FailureKind::Rejected, "was cut off by a guardrail or a content filter")
-        }
-        _ => (FailureKind::InvalidInput, "did not end as one with tool calls does, and may be cut off"),
-    };
-    let next = if kind == FailureKind::Rejected {
-        "Do not make the call again as it is."
-    } else {
-        "Make the call again, in full."
-    };
-    Some(Failure::new(kind, format!("The message with this call {what}, so the call was not run. {next}")))
 }
 
 /// One call for each id.

@@ -13,7 +13,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, Refusal, Request, bounded, envelope, expressible, nameless,
+    Door, Event, Memory, Refusal, Request, bounded, envelope, expressible, nameless,
     parameters::{List, Values, arguments},
     prose,
 };
@@ -54,7 +54,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         ..Call::default()
     };
     let encode = |outcomes: Vec<_>| outcomes.first().map_or(Value::Null, envelope::of);
-    Ok(Request { calls: vec![call], encode: Box::new(encode) })
+    Ok(Request { calls: vec![call], encode: Box::new(encode), memory: Memory::Table })
 }
 
 /// The nodes of a flow's definition, one for each tool. The ARN and the expressions are to be filled in.

@@ -11,7 +11,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Door, Event, Refusal, Request, bounded, envelope, expressible, prose};
+use super::{Door, Event, Memory, Refusal, Request, bounded, envelope, expressible, prose};
 use crate::{
     call::{Arguments, Call},
     tool::{Caller, Definition, Toolbox},
@@ -49,11 +49,19 @@ fn values<'a>(event: &'a Event, key: &str) -> Vec<&'a Value> {
     matching.map(|(_, value)| value).collect()
 }
 
-/// True for any key of the gateway, not only the tool's name: without that one it is a broken call, but still one whose
-/// body the model has chosen.
+/// True for any key of the gateway at any place, not only the tool's name in `custom`: without that one it is a broken
+/// call, but still one whose body the model has chosen.
 fn recognises(event: &Event) -> bool {
+    event.client_context.as_ref().is_some_and(holds_our_key)
+}
+
+fn holds_our_key(value: &Value) -> bool {
     let is_ours = |key: &String| key.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
-    custom(event).is_some_and(|custom| custom.keys().any(is_ours))
+    match value {
+        Value::Object(fields) => fields.iter().any(|(key, value)| is_ours(key) || holds_our_key(value)),
+        Value::Array(items) => items.iter().any(holds_our_key),
+        _ => false,
+    }
 }
 
 fn decode(event: Event, _: &Toolbox) -> Result<Request, Refusal> {
@@ -65,7 +73,7 @@ fn decode(event: Event, _: &Toolbox) -> Result<Request, Refusal> {
         ..Call::default()
     };
     let encode = |outcomes: Vec<_>| outcomes.first().map_or(Value::Null, envelope::of);
-    Ok(Request { calls: vec![call], encode: Box::new(encode) })
+    Ok(Request { calls: vec![call], encode: Box::new(encode), memory: Memory::Table })
 }
 
 /// Who asks: what the gateway has passed on of its client's request.
@@ -89,7 +97,7 @@ fn tool_name(event: &Event) -> Result<&str, Refusal> {
         )))
     };
     match names.as_slice() {
-        [] => refuse("is missing"),
+        [] => refuse("is missing in `custom`"),
         [Value::String(name), others @ ..] if others.iter().all(|other| *other == name.as_str()) => {
             Ok(name.split_once(SEPARATOR).map_or(name.as_str(), |(_, tool)| tool))
         }

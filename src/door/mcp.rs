@@ -19,7 +19,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Door, Event, Refusal, Request, bounded, expressible};
+use super::{Door, Event, Memory, Refusal, Request, as_sent, bounded, expressible};
 use crate::{
     call::{Arguments, Call},
     outcome::{Failure, FailureKind, Outcome},
@@ -71,9 +71,9 @@ fn recognises(event: &Event) -> bool {
     }
 }
 
-#[allow(clippy::unnecessary_wraps)] // the type of every door's function; here each event has an answer
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let message = event.body;
+    as_sent(event.flawed, [&message["id"]])?;
     let id = id(&message);
     let reply = match method(&message) {
         Ok(None) => return Ok(answered(Value::Null)),
@@ -86,7 +86,7 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
 
 /// A request that holds no call.
 fn answered(answer: Value) -> Request {
-    Request { calls: Vec::new(), encode: Box::new(|_| answer) }
+    Request { calls: Vec::new(), encode: Box::new(|_| answer), memory: Memory::None }
 }
 
 /// The id for the answer: a text or a number as it came, 0 included; `null` where none can be read.
@@ -200,7 +200,7 @@ fn call(id: Value, params: &Value, toolbox: &Toolbox) -> Request {
         Some(outcome) => response(&id, result(outcome)),
         None => Value::Null,
     };
-    Request { calls: vec![call], encode: Box::new(encode) }
+    Request { calls: vec![call], encode: Box::new(encode), memory: Memory::Table }
 }
 
 /// A call's end. `structuredContent` is an object also for clients that would take any value, so that no result changes

@@ -21,6 +21,7 @@ mod agent;
 mod agent_function;
 mod agent_openapi;
 mod converse;
+mod converse_form;
 mod envelope;
 mod expressible;
 mod fit;
@@ -52,12 +53,20 @@ use crate::{
 };
 
 /// An invocation as far as doors see it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Event {
     /// The payload.
     pub body: Value,
+    /// Whether the payload was unclear, so that what is read here may not be what was sent. See [`payload`](crate::payload).
+    pub flawed: bool,
     /// The client context, if there was one.
     pub client_context: Option<Value>,
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Event { .. }") // it holds arguments, and may hold tokens
+    }
 }
 
 impl Event {
@@ -100,6 +109,25 @@ pub struct Request {
     pub calls: Vec<Call>,
     /// Makes the answer.
     pub encode: Encode,
+    /// Where the counts of the conversation are kept.
+    pub memory: Memory,
+}
+
+/// Where the [counts of a conversation](crate::conversation) are kept from one event to the next.
+#[derive(Clone, Debug, Default)]
+pub enum Memory {
+    /// In the table of records, if the calls have a conversation.
+    #[default]
+    Table,
+    /// In the answer, whose receiver gives them back with the next event.
+    Answer {
+        /// What has come back; empty if nothing has.
+        came: String,
+        /// Puts them into an answer.
+        keep: fn(&mut Value, &str),
+    },
+    /// Nowhere: this event does not count.
+    None,
 }
 
 impl fmt::Debug for Request {
@@ -135,15 +163,27 @@ pub fn named(name: &str) -> Option<&'static Door> {
 ///
 /// # Errors
 ///
-/// A sentence that says what the event looks like, if it is no tool call, or that its door is closed.
+/// A sentence that says what the event looks like, if it is no tool call; that it is of two kinds at once; or that its
+/// door is closed.
 pub fn detect(event: &Event, allowed: &[&'static Door]) -> Result<&'static Door, Refusal> {
     let open = || allowed.iter().map(|door| door.name).collect::<Vec<_>>().join(", ");
-    let Some(door) = DOORS.iter().find(|door| (door.recognises)(event)) else {
-        let looks_like = stranger::description(event);
-        return Err(Refusal(format!(
-            "The event is no tool call that is served here: it looks like {looks_like}. Open doors: {}.",
-            open()
-        )));
+    let recognised: Vec<_> = DOORS.iter().filter(|door| (door.recognises)(event)).collect();
+    let door = match recognised[..] {
+        [] => {
+            let looks_like = stranger::description(event);
+            return Err(Refusal(format!(
+                "The event is no tool call that is served here: it looks like {looks_like}. Open doors: {}.",
+                open()
+            )));
+        }
+        // At the gateway the body may imitate any other door. Elsewhere the calls of one kind would go unanswered.
+        [first, second, ..] if first.name != gateway::DOOR.name => {
+            let (first, second) = (first.name, second.name);
+            return Err(Refusal(format!(
+                "The event is of two kinds at once, {first} and {second}, so nothing was run. Send it as one of them."
+            )));
+        }
+        [door, ..] => door,
     };
     if allowed.iter().any(|other| other.name == door.name) {
         Ok(door)
@@ -167,6 +207,19 @@ fn bounded(name: &str) -> String {
 
 /// What is said beside a stored result, where the form has room.
 const REPLAYED: &str = "This is the result of an earlier, equal call. Nothing was done again.";
+
+/// Refuses an event of which the answer would repeat a name or an id that may not be its sender's. Where the payload was
+/// unclear, a text may have been mended, with U+FFFD for what could not be read, and a `null` may stand for what was left
+/// out.
+fn as_sent<'a>(flawed: bool, repeated: impl IntoIterator<Item = &'a Value>) -> Result<(), Refusal> {
+    let is_mended = |value: &Value| value.as_str().map_or(value.is_null(), |text| text.contains('\u{fffd}'));
+    if flawed && repeated.into_iter().any(is_mended) {
+        return Err(Refusal(String::from(
+            "The event is unclear in a name or an id that its answer would have to repeat.",
+        )));
+    }
+    Ok(())
+}
 
 /// The failure of something that ought to name a tool and does not.
 fn nameless(what: &str, toolbox: &Toolbox) -> Failure {

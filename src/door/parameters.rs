@@ -11,7 +11,7 @@
 //! | a list of names and values where the schema has an object | that object |
 //! | any other value | as it is |
 //! | a name that the tool does not have | passed on; the check refuses it by name |
-//! | one name, equal values | one argument |
+//! | one name, equal values (1 and 1.0 are equal) | one argument |
 //! | one name, different values | a fault; none is picked |
 //! | an entry with neither name nor value | nothing |
 //! | a value without a name | a fault: to drop it would run the tool with less than was asked for |
@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::bounded;
 use crate::{
-    arguments::{Fault, read_text},
+    arguments::{Fault, read_text, same},
     call::{Arguments, kind_of},
     tool::Definition,
 };
@@ -88,7 +88,11 @@ fn whole(rule: String) -> Fault {
 fn read_all(name: &str, values: &[&Value], schema: Option<&Value>, are: Values) -> Result<Value, Fault> {
     let Some((first, others)) = values.split_first() else { return Ok(Value::Null) };
     let first_read = read(name, first, schema, are);
-    let agrees = |other: &&Value| other == first || read(name, other, schema, are) == first_read;
+    let agrees = |other: &&Value| match (&first_read, read(name, other, schema, are)) {
+        _ if other == first => true,
+        (Ok(one), Ok(other)) => same(one, &other),
+        _ => false,
+    };
     if others.iter().all(agrees) {
         first_read
     } else {

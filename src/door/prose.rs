@@ -12,6 +12,8 @@
 
 use serde_json::Value;
 
+use crate::arguments::wording;
+
 /// The one type of a schema. Where it names none, an example value tells; else it is text.
 pub(super) fn type_of(schema: &Value) -> &'static str {
     match schema.get("type").and_then(Value::as_str) {
@@ -78,31 +80,23 @@ fn choice(schema: &Value) -> Option<String> {
 }
 
 fn range(schema: &Value) -> Option<String> {
-    let words = match (schema.get("minimum"), schema.get("maximum")) {
-        (Some(least), Some(most)) => Some(format!("From {least} to {most}.")),
-        (Some(least), None) => Some(format!("At least {least}.")),
-        (None, Some(most)) => Some(format!("At most {most}.")),
-        (None, None) => None,
-    };
-    let above = schema.get("exclusiveMinimum").map(|bound| format!("More than {bound}."));
-    let below = schema.get("exclusiveMaximum").map(|bound| format!("Less than {bound}."));
-    let step = schema.get("multipleOf").map(|step| format!("A multiple of {step}."));
-    joined([words, above, below, step])
+    let limits = wording::limits(schema).map(|limit| sentence(&limit));
+    Some(limits.collect::<Vec<_>>().join(" ")).filter(|limits| !limits.is_empty())
 }
 
 fn length(schema: &Value) -> Option<String> {
-    let characters = counted(schema.get("minLength"), schema.get("maxLength"), "characters");
-    let items = counted(schema.get("minItems"), schema.get("maxItems"), "items");
+    let characters = wording::characters(schema).map(|characters| sentence(&characters));
+    let items = wording::items(schema).map(|count| {
+        let plural = if count.ends_with(" 1") { "" } else { "s" };
+        sentence(&format!("{count} item{plural}"))
+    });
     joined([characters, items])
 }
 
-fn counted(least: Option<&Value>, most: Option<&Value>, what: &str) -> Option<String> {
-    match (least, most) {
-        (Some(least), Some(most)) => Some(format!("{least} to {most} {what}.")),
-        (Some(least), None) => Some(format!("At least {least} {what}.")),
-        (None, Some(most)) => Some(format!("At most {most} {what}.")),
-        (None, None) => None,
-    }
+/// Words with a capital and a full stop.
+fn sentence(words: &str) -> String {
+    let (first, rest) = words.split_at_checked(1).unwrap_or_default();
+    format!("{}{rest}.", first.to_ascii_uppercase())
 }
 
 fn pattern(schema: &Value) -> Option<String> {

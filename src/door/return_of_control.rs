@@ -16,12 +16,11 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    Door, Event, Refusal, Request, agent, agent_function,
-    agent_openapi::{self, drop_media_type, tool_name},
-    bounded, envelope, expressible,
+    Door, Event, Memory, Refusal, Request, agent, agent_function,
+    agent_openapi::{self, tool_name},
+    as_sent, bounded, envelope, expressible,
     fit::Spare,
     nameless,
-    parameters::List,
 };
 use crate::{
     call::Call,
@@ -58,6 +57,13 @@ fn recognises(event: &Event) -> bool {
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let body = event.body;
     let control = body.get("returnControl").unwrap_or(&body);
+    if body.get("returnControl").is_some()
+        && ["invocationInputs", "invocationId"].iter().any(|name| differs(&body, name))
+    {
+        return Err(refusal(
+            "has invocationInputs or an invocationId both inside and beside, and they are not the same",
+        ));
+    }
     let inputs = control["invocationInputs"].as_array().filter(|inputs| !inputs.is_empty());
     let inputs = inputs.ok_or_else(|| refusal("has no list of invocationInputs"))?;
     if inputs.len() > MOST_INPUTS {
@@ -68,9 +74,12 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         let (is_function, input) = input_of(input)?;
         let call = if is_function { function(input, &body, toolbox) } else { operation(input, &body, toolbox) };
         spares.push(Spare::of(toolbox, &call.tool));
-        forms.push(Form { is_function, echo: echo(input, is_function) });
+        let echo = echo(input, is_function);
+        as_sent(event.flawed, echo.values())?;
+        forms.push(Form { is_function, echo });
         calls.push(Call { objection: call.objection.or_else(|| waiting(input)), ..call });
     }
+    as_sent(event.flawed, [&control["invocationId"]])?;
     let id = match &control["invocationId"] {
         Value::Null => None,
         id @ Value::String(_) => Some(id.clone()),
@@ -80,7 +89,12 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         let each = forms.into_iter().zip(&spares).zip(outcomes);
         answer(id, each.map(|((form, spare), outcome)| form.result(agent::body(outcome, spare.as_ref()))).collect())
     };
-    Ok(Request { calls, encode: Box::new(encode) })
+    Ok(Request { calls, encode: Box::new(encode), memory: Memory::Table })
+}
+
+/// Whether the field beside the `returnControl` is another one than that inside of it: it would be overlooked.
+fn differs(body: &Value, name: &str) -> bool {
+    !body[name].is_null() && body[name] != body["returnControl"][name]
 }
 
 fn refusal(what: &str) -> Refusal {
@@ -114,12 +128,7 @@ fn function(input: &Value, event: &Value, toolbox: &Toolbox) -> Call {
 fn operation(input: &Value, event: &Value, toolbox: &Toolbox) -> Call {
     let (path, method) = (input["apiPath"].as_str(), input["httpMethod"].as_str());
     let name = path.zip(method).map(|(path, method)| tool_name(method, path, toolbox)).unwrap_or_default();
-    let lists: Vec<List<'_>> = [("parameters", &input["parameters"])]
-        .into_iter()
-        .chain(agent_openapi::properties(&input["requestBody"]))
-        .collect();
-    let mut call = agent::call(&name, &lists, event, toolbox);
-    drop_media_type(&mut call, &input["requestBody"], toolbox);
+    let call = agent_openapi::call(&name, input, event, toolbox);
     Call { objection: name.is_empty().then(|| nameless("The operation", toolbox)), ..call }
 }
 

@@ -16,11 +16,15 @@ type Fields = Map<String, Value>;
 type Stranger = (fn(&Fields) -> bool, &'static str);
 
 /// In the order in which they are tried: the surest marks first.
-static STRANGERS: [Stranger; 14] = [
+static STRANGERS: [Stranger; 15] = [
     (|f| has(f, INTERCEPTOR), "the event of a gateway interceptor"),
     (
         |f| has(f, "invokeModelRawResponse") || has(f, "overrideType"),
         "the event of an agent's parser function (advanced prompts)",
+    ),
+    (
+        |f| f.get("actionGroup").is_some_and(|group| !group.is_string()),
+        "an agent's event whose `actionGroup` is no text",
     ),
     (
         |f| has(f, "actionGroup"),

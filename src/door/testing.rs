@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Event, Request, detect};
 use crate::{
     outcome::Outcome,
+    payload,
     tool::{AnyTool, CallContext, Definition, Effect, Plan, Reconciled, Route, Success, ToolError, Toolbox, Wording},
 };
 
@@ -112,7 +113,13 @@ pub(super) fn toolbox_of(tool: Definition) -> Toolbox {
 
 /// An event without a client context.
 pub(super) fn event(body: Value) -> Event {
-    Event { body, client_context: None }
+    Event { body, flawed: false, client_context: None }
+}
+
+/// A payload, as far as it can be read.
+pub(super) fn payload(bytes: &[u8]) -> Event {
+    let read = payload::read(bytes).expect("JSON");
+    Event { flawed: read.flaw.is_some(), ..event(read.value) }
 }
 
 /// A file below `events/`, which may be an event or an invocation object.
@@ -127,7 +134,7 @@ pub(super) fn read(path: &Path) -> Event {
         fields.len() == 2 && fields.contains_key("event") && fields.contains_key("clientContext")
     });
     if is_invocation {
-        Event { body: value["event"].take(), client_context: Some(value["clientContext"].take()) }
+        Event { body: value["event"].take(), flawed: false, client_context: Some(value["clientContext"].take()) }
     } else {
         event(value)
     }

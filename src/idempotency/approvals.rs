@@ -9,8 +9,12 @@
 //! | none yet | is answered `approval_required` | the record expires (the tool's window) |
 //! | approved | runs, once | [`APPROVED_FOR`] after the decision |
 //! | denied | is answered `denied` | the record expires |
+//!
+//! A `Keyed` tool may ask only after an attempt that may have been done ([`Pending::maybe_done`]). Then the first and the
+//! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed. And
+//! the approval counts as long as the record would, since the record keeps the doubt.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, fmt, time::Duration};
 
 use aws_sdk_dynamodb::{
     error::SdkError,
@@ -31,7 +35,7 @@ pub const APPROVED_FOR: Duration = Duration::from_hours(1);
 const TIME: Duration = Duration::from_secs(10);
 
 /// A call that waits for a person.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Pending {
     /// The record's key: `refund_order#4f1c…`.
     pub key: String,
@@ -39,12 +43,21 @@ pub struct Pending {
     pub tool: String,
     /// The arguments, as JSON text.
     pub arguments: String,
+    /// Whether an attempt may have been done before a person was asked. To approve it is to have it run again with the
+    /// same key.
+    pub maybe_done: bool,
     /// When it was asked for, in milliseconds since 1970.
     pub asked_at: u64,
     /// When it stops waiting, in seconds since 1970.
     pub expires_at: u64,
     #[serde(skip)]
     args_hash: String,
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("key", &self.key).finish_non_exhaustive() // the arguments are for the person only
+    }
 }
 
 /// What a person decides.
@@ -109,8 +122,11 @@ impl Store {
     pub async fn decide_approval(&self, key: &str, by: &str, verdict: Verdict) -> Result<Pending, ApprovalError> {
         let pending = one_of(self.pending().await?, key)?;
         let now = self.now();
+        let soon = now.plus(APPROVED_FOR).as_secs_up();
         let (state, expires) = match verdict {
-            Verdict::Approve => (State::Approved, now.plus(APPROVED_FOR).as_secs_up()),
+            // The record keeps a doubt, which must not end before its time.
+            Verdict::Approve if pending.maybe_done => (State::Approved, soon.max(pending.expires_at)),
+            Verdict::Approve => (State::Approved, soon),
             Verdict::Deny => (State::Denied, pending.expires_at),
         };
         let request = self
@@ -164,6 +180,7 @@ fn pending_of(item: &HashMap<String, AttributeValue>) -> Option<Pending> {
         key: text("pk")?,
         tool: text("tool")?,
         arguments: text("arguments")?,
+        maybe_done: item.get("maybe_done").is_some_and(|value| value == &AttributeValue::Bool(true)),
         asked_at: number("started_at")?,
         expires_at: number("expires_at")?,
         args_hash: text("args_hash")?,

@@ -1,6 +1,6 @@
 //! What a record means for a call that meets it. Pure: the model checker and the tests run this very function.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use super::record::{Record, State, Stored};
 use crate::{clock::Timestamp, tool::Effect};
@@ -10,7 +10,7 @@ use crate::{clock::Timestamp, tool::Effect};
 pub const TAKE_OVER_MARGIN: Duration = Duration::from_secs(2);
 
 /// One execution's claim on a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The random id of this execution.
     pub owner: String,
@@ -22,6 +22,12 @@ pub struct Claim {
     pub expires_at: Timestamp,
     /// The arguments, as the person reads them who has to approve this call; `None` if nobody has to.
     pub for_approval: Option<String>,
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim").field("owner", &self.owner).field("effect", &self.effect).finish_non_exhaustive()
+    }
 }
 
 /// What to do about a record.
@@ -88,6 +94,7 @@ mod tests {
             result: (state == State::Completed).then(|| Stored::Json(String::from("false"))),
             lease_until: NOW.plus(Duration::from_secs(5)),
             approved_until: None,
+            maybe_done: false,
             expires_at: NOW.plus(Duration::from_hours(1)),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::{
     error::SdkError,
     operation::{delete_item::DeleteItemError, update_item::builders::UpdateItemFluentBuilder},
-    types::ReturnValuesOnConditionCheckFailure::AllOld,
+    types::{AttributeValue, ReturnValuesOnConditionCheckFailure::AllOld},
 };
 
 use super::{
@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 
 /// Holds a key. Dropping it leaves the record as it is: the lease and the effect then decide.
 #[derive(Debug)]
-#[must_use = "settle the record: complete, release, relinquish or mark unknown"]
+#[must_use = "settle the record: complete, release, relinquish, mark unknown or await approval"]
 pub struct Guard {
     store: Store,
     key: Key,
@@ -106,6 +106,19 @@ impl Guard {
             .update_expression("SET lease_until = :past")
             .expression_attribute_values(":past", n(0));
         self.settle(update, State::Started, time).await
+    }
+
+    /// The effect may have happened, and the tool now wants a person's approval before it is repeated under the same key:
+    /// the record waits for that person, and keeps the doubt. To free the key instead would say that nothing happened.
+    pub async fn await_approval(self, arguments: &str, time: Duration) -> Result<Settled, StoreError> {
+        let update = self
+            .fenced(&[State::Started])
+            .update_expression("SET #state = :state, arguments = :arguments, maybe_done = :true, started_at = :now")
+            .expression_attribute_values(":state", s(State::AwaitingApproval.name()))
+            .expression_attribute_values(":arguments", s(arguments))
+            .expression_attribute_values(":true", AttributeValue::Bool(true))
+            .expression_attribute_values(":now", n(self.store.now().as_millis()));
+        self.settle(update, State::AwaitingApproval, time).await
     }
 
     /// Nothing happened: the key is free again, or approved as before.

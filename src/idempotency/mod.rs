@@ -10,7 +10,7 @@
 //! | ask for approval | `PutItem` | no record, or an expired one |
 //! | approve, deny | `UpdateItem` | it waits, and for these arguments |
 //! | take over, use an approval | `UpdateItem` | the old owner, attempt and state |
-//! | complete, mark unknown, relinquish | `UpdateItem` | our owner and attempt |
+//! | complete, mark unknown, relinquish, await approval in doubt | `UpdateItem` | our owner and attempt |
 //! | release | `DeleteItem`, or back to approved by `UpdateItem` | our owner and attempt |
 //! | commit (an atomic effect) | `TransactWriteItems`: the completed record and the tool's writes | no record, an expired one, or ours |
 //! | look again: somebody holds the key, or an atomic call failed before its commit | `GetItem`, consistent | |
@@ -27,9 +27,11 @@
 //! | `acquire`, `guard` | how an execution comes to hold a key; the right to settle what it holds |
 //! | `transaction` | an atomic effect and its record, in one commit |
 //! | `approvals` | what waits for a person, and the decision |
+//! | `counter` | no record: the counts of a conversation with limits |
 
 mod acquire;
 mod approvals;
+mod counter;
 mod decide;
 mod doubt;
 mod guard;

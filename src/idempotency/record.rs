@@ -1,6 +1,6 @@
 //! The DynamoDB item that holds a key's state.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -21,9 +21,9 @@ pub enum State {
     Completed,
     /// It may have been done; nobody knows.
     Unknown,
-    /// Nothing has been done: a person has to approve it.
+    /// A person has to approve it. Nothing has been done, unless [`Record::maybe_done`] says otherwise.
     AwaitingApproval,
-    /// A person has approved it, and it has not been begun.
+    /// A person has approved it, and it has not been begun since.
     Approved,
     /// A person has refused it.
     Denied,
@@ -51,12 +51,21 @@ impl State {
 }
 
 /// What a completed record keeps of the result.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Stored {
     /// The whole result, as JSON text.
     Json(String),
     /// The result was too large to keep: its size in bytes.
     Omitted(usize),
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(json) => write!(f, "Json({} bytes)", json.len()), // a result is the caller's own
+            Self::Omitted(size) => write!(f, "Omitted({size})"),
+        }
+    }
 }
 
 impl Stored {
@@ -83,6 +92,8 @@ pub struct Record {
     pub lease_until: Timestamp,
     /// Until when the approval counts that the holder has used.
     pub approved_until: Option<Timestamp>,
+    /// Whether an attempt before the approval was asked for may have had its effect.
+    pub maybe_done: bool,
     /// When the record no longer counts, whether or not DynamoDB has deleted it.
     pub expires_at: Timestamp,
 }
@@ -101,6 +112,7 @@ impl Record {
             result: text("result").map(Stored::Json).or_else(omitted),
             lease_until: Timestamp::from_millis(number("lease_until")?),
             approved_until: number("approved_until").map(Timestamp::from_secs),
+            maybe_done: item.get("maybe_done").is_some_and(|value| value == &AttributeValue::Bool(true)),
             expires_at: Timestamp::from_secs(number("expires_at")?),
         })
     }

@@ -1,17 +1,22 @@
 //! The requests of the [Lambda Runtime API](https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html).
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header::CONTENT_TYPE};
 use http_body_util::BodyExt;
 use lambda_runtime_api_client::{BoxError, PooledClient, body::Body, build_request};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Answer, invocation::Incoming};
+use super::{Answer, guard, invocation::Incoming};
 use crate::handler::FunctionError;
 
 const INVOCATION_ID: &str = "lambda-runtime-invocation-id";
 const ERROR_TYPE: &str = "lambda-runtime-function-error-type";
+
+/// The longest that the Runtime API has to take an answer, or any other message but the question for an invocation, which
+/// waits for one. It is on this machine and takes milliseconds; if it hangs, the next invocation must not wait for ever.
+pub(super) const PROMPT: Duration = Duration::from_secs(5);
 
 /// Why the Runtime API cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -56,8 +61,9 @@ impl Api {
         Ok(Self { client: PooledClient::builder().with_endpoint(endpoint).with_pool_size(connections).build() })
     }
 
-    /// Waits for the next invocation. `None` when there is none yet, which `cargo lambda watch` says by a 204.
-    pub(super) async fn next(&self) -> Result<Option<Incoming>, ApiError> {
+    /// Waits for the next invocation, and reads its payload while there is time to answer that it could not be read. `None`
+    /// when there is none yet, which `cargo lambda watch` says by a 204.
+    pub(super) async fn next(&self) -> Result<Option<(Incoming, Result<Bytes, BoxError>)>, ApiError> {
         let request = build_request()
             .uri("/2018-06-01/runtime/invocation/next")
             .body(Body::empty())
@@ -68,8 +74,12 @@ impl Api {
             StatusCode::NO_CONTENT => Ok(None),
             status if status.is_success() => {
                 let (head, body) = response.into_parts();
-                let payload = body.collect().await.map(http_body_util::Collected::to_bytes).map_err(Into::into);
-                Ok(Some(Incoming::read(&head.headers, payload, wall, now)))
+                let incoming = Incoming::read(&head.headers, wall, now);
+                let payload = match timeout_at(guard::ends(incoming.deadline, now), body.collect()).await {
+                    Ok(body) => body.map(http_body_util::Collected::to_bytes).map_err(Into::into),
+                    Err(late) => Err(late.into()),
+                };
+                Ok(Some((incoming, payload)))
             }
             status => Err(ApiError::Status(status)),
         }
@@ -101,10 +111,13 @@ impl Api {
     }
 
     async fn send(&self, request: Request<Body>) -> Result<Delivery, BoxError> {
-        let response = self.client.call(request).await?;
-        let status = response.status();
-        let _ = response.into_body().collect().await; // so that the connection can be used again
-        Ok(match status {
+        let status = timeout(PROMPT, async {
+            let response = self.client.call(request).await?;
+            let status = response.status();
+            let _ = response.into_body().collect().await; // so that the connection can be used again
+            Ok::<_, BoxError>(status)
+        });
+        Ok(match status.await?? {
             StatusCode::PAYLOAD_TOO_LARGE => Delivery::TooLarge,
             status if status.is_success() => Delivery::Taken,
             status => Delivery::Refused(status),
@@ -142,5 +155,43 @@ mod tests {
         for bad in ["", "/path", "not an address", "http://"] {
             assert!(matches!(Api::at(bad, 1), Err(ApiError::Address(_))), "{bad:?}");
         }
+    }
+
+    /// A Runtime API that takes a request, says this, and then nothing more. By a stopped clock.
+    async fn silent(after: &'static [u8]) -> Api {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let listener = listener.into_std().expect("a listener");
+            listener.set_nonblocking(false).expect("a listener that waits");
+            let mut held = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept() {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(after);
+                held.push(stream);
+            }
+        });
+        Api::at(&address, 1).expect("an address")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_runtime_api_that_hangs_does_not_hold_the_process_for_ever() {
+        let api = silent(b"").await;
+        let begun = Instant::now();
+        assert!(api.answer("id", None, &Ok(serde_json::json!(1))).await.is_err());
+        assert!(api.register().await.is_none());
+        api.fail_start(&FunctionError::new("Start.Failed", "x")).await;
+        assert_eq!(begun.elapsed(), PROMPT * 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_payload_that_does_not_end_is_given_up_while_there_is_time_to_say_so() {
+        let api = silent(b"HTTP/1.1 200 OK\r\nlambda-runtime-aws-request-id: id\r\ncontent-length: 9\r\n\r\n{").await;
+        let begun = Instant::now();
+        let (incoming, payload) = api.next().await.expect("an answer").expect("an invocation");
+        assert_eq!(incoming.context.request_id, "id");
+        assert!(payload.is_err());
+        assert_eq!(begun.elapsed(), crate::settings::Settings::LONGEST_BUDGET);
     }
 }

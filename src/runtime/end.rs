@@ -16,8 +16,9 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use lambda_runtime_api_client::{BoxError, body::Body, build_request};
+use tokio::time::timeout;
 
-use super::Api;
+use super::{Api, api::PROMPT};
 
 /// The time to settle and to answer what is on its way.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
@@ -50,7 +51,8 @@ impl Api {
     /// Registers the extension. It has to be done before the first invocation is asked for. Without it the function works
     /// as well, and ends unawares.
     pub(super) async fn register(&self) -> Option<Extension> {
-        match self.try_register().await {
+        let registered = timeout(PROMPT, self.try_register()).await;
+        match registered.unwrap_or_else(|late| Err(late.into())) {
             Ok(id) => Some(Extension { id }),
             Err(error) => {
                 tracing::debug!(%error, "No extension could be registered: the end will come without a signal.");

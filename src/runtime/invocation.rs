@@ -13,7 +13,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use lambda_runtime::Context;
-use lambda_runtime_api_client::BoxError;
 use tokio::time::Instant;
 
 /// A deadline further back than this is no deadline: `cargo lambda watch` always sends 1970.
@@ -21,20 +20,18 @@ const LONG_PAST: Duration = Duration::from_hours(1);
 /// No function runs as long as this.
 const FAR_AHEAD: Duration = Duration::from_hours(24);
 
-/// An invocation as it came.
+/// What the headers of an invocation say.
 pub(super) struct Incoming {
-    /// What the headers say. Its `client_context` stays empty: its type cannot hold what the gateway sends.
+    /// Its `client_context` stays empty: its type cannot hold what the gateway sends.
     pub(super) context: Context,
     pub(super) invocation_id: Option<HeaderValue>,
     pub(super) client_context: Option<Bytes>,
     pub(super) deadline: Option<Instant>,
-    /// The payload, or why it could not be read.
-    pub(super) payload: Result<Bytes, BoxError>,
 }
 
 impl Incoming {
     /// Reads the headers. `wall` and `now` are the same moment.
-    pub(super) fn read(headers: &HeaderMap, payload: Result<Bytes, BoxError>, wall: SystemTime, now: Instant) -> Self {
+    pub(super) fn read(headers: &HeaderMap, wall: SystemTime, now: Instant) -> Self {
         let epoch_ms = headers.get("lambda-runtime-deadline-ms").and_then(|v| v.to_str().ok()?.trim().parse().ok());
         let text = |name| headers.get(name).map(|v: &HeaderValue| String::from_utf8_lossy(v.as_bytes()).into_owned());
 
@@ -55,7 +52,6 @@ impl Incoming {
                 .map(|value| Bytes::copy_from_slice(value.as_bytes()))
                 .filter(|bytes| !bytes.is_empty()),
             deadline: epoch_ms.and_then(|ms| deadline(ms, wall, now)),
-            payload,
         }
     }
 }
@@ -75,7 +71,7 @@ mod tests {
     fn read(pairs: &[(&'static str, &[u8])]) -> Incoming {
         let headers =
             pairs.iter().map(|(name, value)| ((*name).parse().unwrap(), HeaderValue::from_bytes(value).unwrap()));
-        Incoming::read(&headers.collect(), Ok(Bytes::new()), SystemTime::now(), Instant::now())
+        Incoming::read(&headers.collect(), SystemTime::now(), Instant::now())
     }
 
     fn in_ms(ahead: i64) -> Option<i64> {

@@ -17,6 +17,8 @@
 //! | any client context, payload or missing header | what the handler answers | goes on |
 //! | the handler panics | an `Internal` error | goes on |
 //! | the handler does not answer | an `Internal` error, just before the deadline | goes on |
+//! | the payload does not end | an `Internal` error, just before the deadline | goes on |
+//! | the Runtime API does not take the answer within 5 s | | goes on |
 //! | Lambda refuses the answer | an `Internal` error, if it was too large | goes on |
 //! | `/next` fails four times in a row | | ends with exit code 1 |
 //! | SIGTERM | what is known within 300 ms | ends with exit code 0 |
@@ -216,7 +218,7 @@ fn concurrency(value: Option<&str>) -> usize {
 
 /// More threads than there are cores, so that tools which block some do not stop the calls beside them: a deadline is seen
 /// by a thread that is free. One that sleeps costs some kilobytes.
-fn threads(concurrency: usize) -> usize {
+pub(crate) fn threads(concurrency: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     concurrency.min(cores).max(LEAST_THREADS)
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::join_all;
+use lambda_runtime_api_client::BoxError;
 use tokio::{runtime::Handle, select, time::Instant};
 
 use super::{Answer, Api, ApiError, api::Delivery, guard, invocation::Incoming};
@@ -37,9 +39,9 @@ where
         };
         match next {
             Ok(None) => failures = 0,
-            Ok(Some(incoming)) => {
+            Ok(Some((incoming, payload))) => {
                 failures = 0;
-                serve_one(api, work, serve.clone(), incoming).await;
+                serve_one(api, work, serve.clone(), incoming, payload).await;
             }
             Err(error) => {
                 failures += 1;
@@ -54,12 +56,12 @@ where
     }
 }
 
-async fn serve_one<S, F>(api: &Api, work: &Handle, serve: S, incoming: Incoming)
+async fn serve_one<S, F>(api: &Api, work: &Handle, serve: S, incoming: Incoming, payload: Result<Bytes, BoxError>)
 where
     S: Fn(Invocation) -> F + Send + 'static,
     F: Future<Output = Answer> + Send,
 {
-    let Incoming { context, invocation_id, client_context, deadline, payload } = incoming;
+    let Incoming { context, invocation_id, client_context, deadline } = incoming;
     let request_id = context.request_id;
     if request_id.is_empty() {
         tracing::error!("An invocation came without a request id, so it cannot be answered.");
@@ -88,6 +90,7 @@ where
         }
     };
     deliver(api, &request_id, invocation_id.as_ref(), &answer).await;
+    crate::telemetry::flush().await; // the caller has its answer, and the process is not frozen before it asks for more
 }
 
 /// Posts the answer. What cannot be delivered is logged once, and the loop goes on.

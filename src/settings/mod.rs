@@ -21,7 +21,10 @@ use std::{ops::RangeInclusive, time::Duration};
 
 pub use self::env::{Env, SettingsError};
 pub(crate) use self::log_filter::log_filter;
-use crate::door::{DOORS, Door, named};
+use crate::{
+    conversation::Limits,
+    door::{DOORS, Door, named},
+};
 
 /// The time kept back before the deadline.
 const RESERVE: Duration = Duration::from_millis(500);
@@ -58,6 +61,9 @@ pub struct Settings {
     pub identity_header: Option<String>,
     /// `RETRY_MODE`: how AWS clients retry, `adaptive` or `standard`. Default: adaptive.
     pub retry_mode: RetryMode,
+    /// `MAX_CALLS_PER_CONVERSATION`, `MAX_CONSECUTIVE_FAILURES`, `MAX_IDENTICAL_FAILURES`: the limits of a conversation.
+    /// Default: none.
+    pub limits: Limits,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
     pub doors: Vec<&'static Door>,
 }
@@ -83,6 +89,7 @@ impl Settings {
                 http::HeaderName::try_from(text).is_ok().then(|| text.to_owned())
             }),
             retry_mode: retry_mode(env),
+            limits: limits(env),
             doors: doors(env),
         };
         log_filter(env); // in use since before the settings were read; here its faults count
@@ -109,6 +116,21 @@ fn retry_mode(env: &mut Env) -> RetryMode {
     match env.one_of("RETRY_MODE", "adaptive", &["adaptive", "standard"]) {
         "standard" => RetryMode::Standard,
         _ => RetryMode::Adaptive,
+    }
+}
+
+fn limits(env: &mut Env) -> Limits {
+    let mut limit = |name, most: u32| {
+        let valid = format!("a whole number from 1 to {most}, or not set for no limit");
+        env.optional(name, &valid, |text| {
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse().ok().filter(|limit| is_plain && (1..=most).contains(limit))
+        })
+    };
+    Limits {
+        calls: limit("MAX_CALLS_PER_CONVERSATION", 100_000),
+        consecutive_failures: limit("MAX_CONSECUTIVE_FAILURES", 1_000),
+        identical_failures: limit("MAX_IDENTICAL_FAILURES", 1_000),
     }
 }
 
@@ -202,6 +224,20 @@ mod tests {
         assert_eq!(read(&[]).unwrap().retry_mode, RetryMode::Adaptive);
         assert_eq!(read(&[("RETRY_MODE", "Standard")]).unwrap().retry_mode, RetryMode::Standard);
         assert!(fault(&[("RETRY_MODE", "legacy")]).contains("one of adaptive, standard"));
+    }
+
+    #[test]
+    fn a_conversation_has_no_limits_unless_they_are_set() {
+        assert!(read(&[]).unwrap().limits.are_off());
+        let limits =
+            [("MAX_CALLS_PER_CONVERSATION", "50"), ("MAX_CONSECUTIVE_FAILURES", "5"), ("MAX_IDENTICAL_FAILURES", "3")];
+        let expected = Limits { calls: Some(50), consecutive_failures: Some(5), identical_failures: Some(3) };
+        assert_eq!(read(&limits).unwrap().limits, expected);
+        for bad in ["0", "-1", "+1", "1.5", "many", "100001", "99999999999"] {
+            for (name, _) in limits {
+                assert!(fault(&[(name, bad)]).contains(&format!("{name} is {bad:?}, but must be a whole number")));
+            }
+        }
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! Log lines: JSON on Lambda, readable text on a terminal. A line per call at INFO, per attempt at DEBUG.
 //!
-//! The text of an error's source may hold hosts, queries and secrets: it is logged at DEBUG only. At INFO a fault of ours
+//! The text of an error's source may hold hosts, queries and secrets: it is logged at TRACE only. Above that a fault of ours
 //! leaves the type of its source and the reference that the model was told.
 
 use std::{io, panic::PanicHookInfo};
 
-use tracing_subscriber::{Layer as _, filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use tracing_subscriber::{
+    Layer as _,
+    filter::{Targets, filter_fn},
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
 
-use super::{Origin, Report, changed_name, outcome_name};
+use super::{Origin, Report, changed_name, json::JsonLines, outcome_name};
 use crate::outcome::{Failure, FailureKind, Outcome};
 
 /// How log lines look.
@@ -24,13 +29,21 @@ pub enum LogFormat {
 
 /// Starts logging, panics included. The first call in a process counts.
 pub fn init_logs(format: LogFormat, filter: Targets) {
-    // What cannot be logged is lost: to complain about it on stderr panics where stderr is the one that fails.
-    let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);
     let layer = match format {
-        LogFormat::Json => layer.json().flatten_event(true).with_span_list(false).boxed(),
-        LogFormat::Text { ansi } => layer.with_writer(io::stderr).with_ansi(ansi).boxed(),
+        LogFormat::Json => JsonLines::to(Box::new(io::stdout())).boxed(),
+        // What cannot be logged is lost: to complain about it on stderr panics where stderr is the one that fails. A
+        // person sees the line of the call anyway, so that its spans before every line would only be noise.
+        LogFormat::Text { ansi } => tracing_subscriber::fmt::layer()
+            .log_internal_errors(false)
+            .with_writer(io::stderr)
+            .with_ansi(ansi)
+            .with_filter(filter_fn(|metadata| metadata.is_event()))
+            .boxed(),
     };
-    if tracing_subscriber::registry().with(layer.with_filter(filter)).try_init().is_ok() {
+    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
+    #[cfg(feature = "otel")]
+    let subscriber = subscriber.with(super::otel::layer());
+    if subscriber.try_init().is_ok() {
         std::panic::set_hook(Box::new(log_panic));
     }
 }

@@ -1,13 +1,30 @@
 //! What a call leaves behind: one metric line and one log line. Neither holds arguments, results or secrets.
+//!
+//! | module | its one idea |
+//! | --- | --- |
+//! | [`metrics`] | the table of all metrics |
+//! | `emf` | the metric line |
+//! | `log` | the log line, and how logging starts |
+//! | `otel` | spans for an OpenTelemetry collector, behind the feature of that name |
+//! | `json` | log lines as JSON, with the fields of the spans around them |
+//!
+//! `docs/operations.md` has the tables of both, and what to do when an alarm goes.
 
 mod emf;
+mod json;
 mod log;
+pub mod metrics;
+#[cfg(feature = "otel")]
+mod otel;
 
 use std::{fmt, io::Write, sync::Mutex, time::Duration};
 
+use aws_smithy_types::{DateTime, date_time::Format};
+use tracing::Span;
+
 pub use self::log::{LogFormat, init_logs};
 use crate::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     outcome::{Failure, Outcome},
     tool::Definition,
 };
@@ -22,8 +39,33 @@ pub struct Origin {
     pub door: &'static str,
     /// Lambda's id of the invocation.
     pub request_id: String,
-    /// The X-Ray trace header.
+    /// The id of the X-Ray trace.
     pub trace_id: Option<String>,
+    /// The whole X-Ray header: the trace, the span that called, and whether it is sampled.
+    #[cfg(feature = "otel")]
+    trace_header: Option<String>,
+}
+
+impl Origin {
+    /// An invocation through this door, with Lambda's id and the X-Ray trace header, of which the id is kept.
+    pub fn new(door: &'static str, request_id: &str, trace_header: Option<&str>) -> Self {
+        let trace_id = |header: &str| {
+            let root = header.split(';').find_map(|part| part.trim().strip_prefix("Root="));
+            bounded(root.unwrap_or(header))
+        };
+        Self {
+            door,
+            request_id: bounded(request_id),
+            trace_id: trace_header.map(trace_id),
+            #[cfg(feature = "otel")]
+            trace_header: trace_header.map(str::to_owned),
+        }
+    }
+}
+
+/// A text from outside, cut to what a line can bear.
+pub(crate) fn bounded(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
 /// What one call did, for its two lines.
@@ -69,27 +111,65 @@ impl Report {
     }
 }
 
+/// A namespace, or the value of a dimension, as CloudWatch takes it: 1 to 255 printable ASCII characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Label(String);
+
+impl Label {
+    /// The text, or what is left of it; `unknown` if nothing is.
+    fn of(text: &str) -> Self {
+        let printable = text.chars().filter(|c| *c == ' ' || c.is_ascii_graphic());
+        let kept: String = printable.skip_while(|c| *c == ':').take(255).collect();
+        Self(if kept.trim().is_empty() { String::from("unknown") } else { kept })
+    }
+
+    fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Writes the lines of every call.
 pub struct Telemetry {
-    namespace: String,
-    service: String,
+    namespace: Label,
+    service: Label,
     clock: Clock,
     metrics: Mutex<Box<dyn Write + Send>>,
 }
 
 impl Telemetry {
-    /// Metrics go to `metrics`, a line each; log lines go through `tracing`.
+    /// Metrics go to `metrics`, a line each; log lines go through `tracing`. What CloudWatch would not take in the two
+    /// names is left out of them.
     pub fn new(
-        namespace: impl Into<String>,
-        service: impl Into<String>,
+        namespace: impl AsRef<str>,
+        service: impl AsRef<str>,
         clock: Clock,
         metrics: Box<dyn Write + Send>,
     ) -> Self {
-        Self { namespace: namespace.into(), service: service.into(), clock, metrics: Mutex::new(metrics) }
+        let (namespace, service) = (Label::of(namespace.as_ref()), Label::of(service.as_ref()));
+        Self { namespace, service, clock, metrics: Mutex::new(metrics) }
+    }
+
+    /// The span of a call. It has the highest level, so that every line inside tells which call it is about.
+    pub(crate) fn span(&self, origin: &Origin, report: &Report) -> Span {
+        let span = tracing::error_span!(
+            "call",
+            service = self.service.as_str(),
+            request_id = origin.request_id,
+            trace_id = origin.trace_id,
+            door = origin.door,
+            conversation = report.conversation,
+            tool = report.tool,
+            call_id = report.call_id,
+            outcome = tracing::field::Empty,
+        );
+        #[cfg(feature = "otel")]
+        otel::join_trace(&span, origin.trace_header.as_deref());
+        span
     }
 
     /// Writes the two lines of a call that has ended.
     pub fn record(&self, origin: &Origin, report: &Report, outcome: &Outcome) {
+        Span::current().record("outcome", outcome_name(outcome));
         self.write_metrics(&emf::line(&self.namespace, &self.service, self.clock.now(), origin, report, outcome));
         log::call(origin, report, outcome);
     }
@@ -110,6 +190,12 @@ impl fmt::Debug for Telemetry {
     }
 }
 
+/// Sends what is still to be sent, before Lambda may freeze the process: the spans of the invocation that has ended.
+pub(crate) async fn flush() {
+    #[cfg(feature = "otel")]
+    otel::flush().await;
+}
+
 /// The word for how a call ended: `success`, `replayed`, or the kind of failure.
 fn outcome_name(outcome: &Outcome) -> &'static str {
     match outcome {
@@ -121,4 +207,50 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
 
 fn changed_name(outcome: &Outcome) -> Option<&'static str> {
     outcome.failure().map(Failure::changed).map(crate::outcome::Changed::name)
+}
+
+/// RFC 3339 in UTC.
+fn rfc3339(time: Timestamp) -> String {
+    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    // Fails only for years that RFC 3339 cannot write.
+    DateTime::from_millis(millis).fmt(Format::DateTime).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_are_rfc_3339() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400_000, "2000-02-29T00:00:00Z"),
+            (1_700_000_000_123, "2023-11-14T22:13:20.123Z"),
+            (4_102_444_799_999, "2099-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(rfc3339(Timestamp::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn of_a_trace_header_the_id_of_the_trace_is_kept() {
+        let id = |header| Origin::new("mcp", "r-1", Some(header)).trace_id.expect("an id");
+        assert_eq!(
+            id("Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"),
+            "1-5759e988-bd862e3fe1be46a994272793"
+        );
+        assert_eq!(id("Sampled=1; Root=1-2-3"), "1-2-3");
+        assert_eq!(id("something\nelse"), "somethingelse");
+        assert_eq!(id(&"x".repeat(1_000_000)).len(), 80);
+    }
+
+    #[test]
+    fn a_label_is_what_cloudwatch_takes() {
+        assert_eq!(Label::of("My Shop/Tools").as_str(), "My Shop/Tools");
+        assert_eq!(Label::of("\u{fc}::a\tb\u{fc}c").as_str(), "abc");
+        assert_eq!(Label::of(&"x".repeat(300)).as_str().len(), 255);
+        for nothing in ["", " ", ":", "\n"] {
+            assert_eq!(Label::of(nothing).as_str(), "unknown");
+        }
+    }
 }

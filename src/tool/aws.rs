@@ -49,7 +49,7 @@ impl ToolError {
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
         let headers = error.raw_response().map(HttpResponse::headers);
-        let wait = headers.and_then(|headers| retry_after(|name| headers.get(name), SystemTime::now()));
+        let wait = headers.and_then(|headers| retry_after(|name| headers.get_all(name), SystemTime::now()));
         let said = match meaning(&error) {
             Meaning::Throttled => Self::transient(format!("{service} is too busy for now.")).with_source(error),
             Meaning::NeverSent => Self::transient(format!("{service} cannot be reached for now.")).with_source(error),

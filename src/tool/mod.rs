@@ -68,7 +68,7 @@ pub use self::{
     toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
 };
 pub(crate) use self::{
-    aws::{Meaning, connection_was_refused, meaning},
+    aws::{Meaning, THROTTLING, connection_was_refused, meaning},
     http::retry_after,
 };
 

@@ -14,7 +14,6 @@ type Explain = Box<dyn FnOnce(Option<&Item>) -> ToolError + Send>;
 /// The result of an attempt, and for [`Effect::Atomic`](super::Effect::Atomic) the writes that are its effect.
 ///
 /// `Ok(receipt.into())` is a result without writes.
-#[derive(Debug)]
 pub struct Success<T> {
     /// What the model gets.
     pub result: T,
@@ -33,6 +32,12 @@ impl<T> Success<T> {
 impl<T> From<T> for Success<T> {
     fn from(result: T) -> Self {
         Self { result, writes: Vec::new() }
+    }
+}
+
+impl<T> fmt::Debug for Success<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Success").field("writes", &self.writes.len()).finish_non_exhaustive()
     }
 }
 

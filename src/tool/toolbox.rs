@@ -13,8 +13,8 @@ pub struct Entry {
 
 impl Entry {
     /// The tool.
-    pub fn tool(&self) -> &dyn AnyTool {
-        &*self.tool
+    pub const fn tool(&self) -> &Arc<dyn AnyTool> {
+        &self.tool
     }
 
     /// The tool as data.
@@ -52,11 +52,6 @@ impl Toolbox {
     /// The tool of exactly this name. Nothing is trimmed, cut or folded: a name that is nearly right is another name.
     pub fn get(&self, name: &str) -> Option<&Entry> {
         self.tools.get(name)
-    }
-
-    /// The tool whose attempts may take longest.
-    pub fn slowest(&self) -> Option<&Definition> {
-        self.iter().map(Entry::definition).max_by_key(|tool| tool.timeout)
     }
 
     /// The tools, in the order of their names.

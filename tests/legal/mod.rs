@@ -9,7 +9,12 @@ pub mod history;
 
 /// The rules of the door that the answer to this event breaks.
 pub fn faults(door: &str, event: &Value, answer: &Value) -> Vec<String> {
-    let mut rules = Rules(Vec::new());
+    faults_of(door, event, false, answer)
+}
+
+/// The same, of an event whose payload may have been unclear: `event` is then what was made of it.
+pub fn faults_of(door: &str, event: &Value, is_unclear: bool, answer: &Value) -> Vec<String> {
+    let mut rules = Rules { broken: Vec::new(), is_unclear };
     match door {
         "gateway" | "flow" => rules.envelope(answer),
         "agent-function" => rules.agent_function(event, answer),
@@ -20,10 +25,13 @@ pub fn faults(door: &str, event: &Value, answer: &Value) -> Vec<String> {
         other => rules.hold(false, &format!("no rules are written for the door {other}")),
     }
     rules.hold(answer.to_string().len() < 6_000_000, "Lambda carries at most 6 MB");
-    rules.0
+    rules.broken
 }
 
-struct Rules(Vec<String>);
+struct Rules {
+    broken: Vec<String>,
+    is_unclear: bool,
+}
 
 fn keys(value: &Value) -> Vec<&str> {
     value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect()
@@ -48,7 +56,7 @@ fn has_key(value: &Value, key: &str) -> bool {
 impl Rules {
     fn hold(&mut self, holds: bool, rule: &str) {
         if !holds {
-            self.0.push(String::from(rule));
+            self.broken.push(String::from(rule));
         }
     }
 
@@ -87,15 +95,23 @@ impl Rules {
         self.hold(answer["messageVersion"] == "1.0", "the message version is 1.0");
         for name in echoed {
             self.hold(answer["response"].get(name) == event.get(name), &format!("{name} is echoed as it came"));
+            self.hold(event[name].is_string(), &format!("{name} is a text, as Bedrock sends it and takes it back"));
+            self.as_sent(&event[name], name);
         }
         let mut attributes = 0;
         for name in ["sessionAttributes", "promptSessionAttributes"] {
-            let came = event.get(name).filter(|attributes| attributes.is_object());
-            self.hold(answer.get(name) == came, &format!("{name} are echoed if the event has them"));
+            let came = event.get(name).filter(|attributes| attributes.is_object() && !self.is_unclear);
+            self.hold(answer.get(name) == came, &format!("{name} are echoed if the event has them, and clearly"));
             attributes += came.map_or(0, |came| came.to_string().len());
         }
         let echo: usize = echoed.iter().map(|name| event[name].to_string().len()).sum();
         self.hold(answer.to_string().len() <= 25_000 + attributes + echo, "an agent's answer has at most 25 KB");
+    }
+
+    /// A text with U+FFFD in an unclear event may be none of its sender's: nobody would know it again.
+    fn as_sent(&mut self, repeated: &Value, name: &str) {
+        let is_mended = repeated.as_str().is_some_and(|text| text.contains('\u{fffd}'));
+        self.hold(!self.is_unclear || !is_mended, &format!("{name} is not repeated where it was mended"));
     }
 
     /// One key, under which there is a text.
@@ -141,6 +157,7 @@ impl Rules {
         // A number beyond 64 bits would come back as another one, so it counts as unreadable: null, and an error.
         let is_unread = answer["id"].is_null() && answer.get("error").is_some() && id.is_none_or(Value::is_f64);
         self.hold(is_unread || answer.get("id") == id, "the id is the request's");
+        self.as_sent(&answer["id"], "the id");
         if let Some(error) = answer.get("error") {
             self.keys("the answer", answer, &["jsonrpc", "id", "error"]);
             self.keys("the error", error, &["code", "message", "data?"]);
@@ -217,6 +234,9 @@ impl Rules {
         }
         let given: Vec<_> = answered.iter().map(|result| get(result, "toolUseId")).collect();
         self.hold(ids == given, &format!("one result for each id in their order: {ids:?} and {given:?}"));
+        for id in everywhere(event) {
+            self.hold(ids.contains(&id), &format!("the call {id} is answered, wherever it stands"));
+        }
         for result in &answered {
             self.keys("the result", result, &[&key("toolUseId"), &key("status"), &key("content")]);
             self.tool_result(&get(result, "toolUseId"), &get(result, "status"), &get(result, "content"), &key);
@@ -247,6 +267,10 @@ impl Rules {
         self.keys("the state", answer, &["returnControlInvocationResults", "invocationId?"]);
         let control = event.get("returnControl").unwrap_or(event);
         self.hold(answer.get("invocationId") == control.get("invocationId"), "the id is the event's");
+        self.as_sent(&answer["invocationId"], "the id");
+        let beside = event.get("invocationInputs").filter(|inputs| !inputs.is_null());
+        let is_one = beside.is_none_or(|beside| *beside == control["invocationInputs"]);
+        self.hold(is_one, "every input is answered, inside of returnControl or beside it");
         let (inputs, results) = (list(&control["invocationInputs"]), list(&answer["returnControlInvocationResults"]));
         self.hold(inputs.len() == results.len() && !results.is_empty(), "one result for each input");
         for (input, result) in inputs.iter().zip(results) {
@@ -265,6 +289,7 @@ impl Rules {
             for name in echoed {
                 let came = from.get(name).filter(|value| value.is_string());
                 self.hold(result[to].get(name) == came, &format!("{name} is echoed"));
+                self.as_sent(&result[to][name], name);
             }
             self.body(&result[to]["responseBody"], "TEXT");
             self.state(&result[to]);
@@ -279,9 +304,21 @@ fn has_capital(event: &Value) -> bool {
     is_capital(event) || list(event).iter().any(is_capital)
 }
 
+/// The ids of all calls that stand where Converse has them, at whatever level: data in calls and results is none.
+fn everywhere(value: &Value) -> Vec<Value> {
+    if value.get("type").or(value.get("Type")).is_some_and(|kind| kind == "server_tool_use") {
+        return Vec::new();
+    }
+    let own = ["toolUseId", "ToolUseId"].iter().filter_map(|key| value.get(key).cloned());
+    let inner = ["output", "message", "content", "toolUse", "Output", "Message", "Content", "ToolUse"];
+    let inner = inner.iter().filter_map(|key| value.get(key)).chain(list(value));
+    own.chain(inner.flat_map(everywhere)).collect()
+}
+
 fn uses(blocks: &Value, key: &dyn Fn(&str) -> String) -> Vec<Value> {
     list(blocks)
         .iter()
+        .filter(|block| block.get(key("type")).is_none_or(|kind| kind != "server_tool_use"))
         .filter_map(|block| block.get(key("toolUse")).filter(|tool_use| !tool_use.is_null()).cloned())
         .collect()
 }

@@ -29,6 +29,7 @@ pub enum Step {
     Complete(&'static str, bool),
     Settle(Settling, Answer),
     ReleaseToAsk,
+    AskInDoubt,
     LookBeforeFailing(Answer),
     Dead,
     Ended(Answer),
@@ -61,7 +62,7 @@ pub struct Caller {
     pub holder: Option<Holder>,
     /// Which life of the record this execution belongs to.
     pub life: usize,
-    pub attempts: u32,
+    pub requests: u32,
     /// Whether the client has sent the present request before, and got no answer.
     pub asked_again: bool,
     /// Whether it is acquiring the key, and not in the middle of a commit.
@@ -75,6 +76,18 @@ pub struct Now {
     pub effect: EffectOf,
     pub time: Timestamp,
     pub time_left: Duration,
+    pub doubt: Doubt,
+}
+
+/// What becomes of the record when the tool asks for approval after an attempt that may have been done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Doubt {
+    /// It waits as it is: what the code does.
+    Kept,
+    /// It is released, and waits anew. Must fail: it says that nothing was done.
+    Released,
+    /// It is given up to the next call, as after any other failure in doubt. Must fail: nobody can ever approve it.
+    GivenUp,
 }
 
 /// `Effect` with a hash.
@@ -129,7 +142,7 @@ impl Caller {
             needs_approval: false,
             holder: None,
             life: 0,
-            attempts: 0,
+            requests: 0,
             asked_again: false,
             enters: false,
             maybe_done: false,
@@ -184,6 +197,7 @@ impl Caller {
             Step::Complete(result, _) => Write::Complete(held(), result),
             Step::Commit => Write::Commit(self.entry(now), self.name),
             Step::Settle(Settling::Release, _) | Step::ReleaseToAsk => Write::Release(held()),
+            Step::AskInDoubt => Write::AwaitApproval(held()),
             Step::Settle(Settling::MarkUnknown, _) => Write::MarkUnknown(held()),
             Step::Settle(Settling::Relinquish, _) => Write::Relinquish(held()),
             Step::Idle
@@ -222,6 +236,7 @@ impl Caller {
             Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
             Step::Commit => self.committed(reply, now),
             Step::Settle(_, answer) => self.step = Step::Ended(superseded_by(reply).map_or(answer, replay)),
+            Step::AskInDoubt => self.asked_in_doubt(reply),
             Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient),
             Step::ReleaseToAsk => {
                 if released(&reply, self.name) {
@@ -241,7 +256,7 @@ impl Caller {
         match reply {
             Ok(Err(Some(record))) if holder_of(&record, self.name) != ours => self.wait(now),
             Ok(Ok(()) | Err(Some(_))) => {
-                self.maybe_done |= may_be_done_before(old.state, now.effect.effect());
+                self.maybe_done |= may_be_done_before(old, now.effect.effect());
                 self.go(self.next(old));
                 if let Some(result) = done {
                     self.step = Step::Complete(result, true);
@@ -286,6 +301,7 @@ impl Caller {
         match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
             Decision::Acquire => self.again(now),
             Decision::Ours => {
+                self.maybe_done |= record.maybe_done;
                 self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until });
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
@@ -293,6 +309,7 @@ impl Caller {
             Decision::TakeOver | Decision::UseApproval => self.step = Step::TakeOver(record, None),
             Decision::MarkUnknown => self.step = Step::MarkUnknown(record),
             Decision::Unknown => self.step = Step::Reconcile(record),
+            Decision::AwaitApproval | Decision::Denied if record.maybe_done => self.doubted(),
             Decision::AwaitApproval => self.told(FailureKind::ApprovalRequired),
             Decision::Denied => self.told(FailureKind::Denied),
             Decision::KeyReused => self.told(FailureKind::KeyReused),
@@ -310,6 +327,9 @@ impl Caller {
 
     /// What a look at the record found.
     pub fn looked(&mut self, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+        if let Step::LookBeforeFailing(answer) = self.step.clone() {
+            return self.fails_unless_done(answer, found, now);
+        }
         match found {
             Ok(Some(record)) => self.meet(record, now),
             Ok(None) => self.step = Step::Acquire,
@@ -344,11 +364,11 @@ impl Caller {
     /// An attempt ended without a result.
     pub fn failed(&mut self, ended: &Ended, now: &Now) {
         if matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired && !self.approved) {
-            return if self.holder.is_some() { self.step = Step::ReleaseToAsk } else { self.ask() };
+            return self.asks(now);
         }
         let effect = now.effect.effect();
         self.maybe_done |= may_be_done(ended, effect);
-        if retry(ended, effect, self.attempts, now.time_left, 0.0).is_some() {
+        if retry(ended, effect, self.requests, now.time_left, 0.0).is_some() {
             self.step = Step::Run;
             return;
         }
@@ -364,7 +384,7 @@ impl Caller {
     }
 
     /// What the look before a failure found.
-    pub fn fails_unless_done(&mut self, answer: Answer, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+    fn fails_unless_done(&mut self, answer: Answer, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
         self.step = Step::Ended(match found {
             Ok(Some(record)) => match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
                 Decision::Replay(Stored::Json(result)) => {
@@ -382,6 +402,37 @@ impl Caller {
         const RENEWED: [(&str, &str); 6] =
             [("a", "a'"), ("a'", "a''"), ("b", "b'"), ("b'", "b''"), ("c", "c'"), ("later", "later'")];
         self.name = RENEWED.iter().find(|(old, _)| *old == self.name).map_or(self.name, |(_, new)| new);
+    }
+
+    /// The tool wants a person's approval, which the call does not have.
+    fn asks(&mut self, now: &Now) {
+        let unknown = Answer::Unknown { retryable: true };
+        let doubt = if self.maybe_done { now.doubt } else { Doubt::Released };
+        match (self.holder, doubt) {
+            (Some(_), Doubt::Kept) => self.step = Step::AskInDoubt,
+            (Some(_), Doubt::Released) => self.step = Step::ReleaseToAsk,
+            (Some(_), Doubt::GivenUp) => self.step = Step::Settle(Settling::Relinquish, unknown),
+            (None, Doubt::Kept | Doubt::GivenUp) => self.step = Step::Ended(unknown),
+            (None, Doubt::Released) => self.ask(),
+        }
+    }
+
+    fn asked_in_doubt(&mut self, reply: Written) {
+        match reply {
+            Ok(Ok(())) => self.doubted(),
+            Ok(Err(Some(record))) if record.owner == self.name && record.state == State::AwaitingApproval => {
+                self.doubted();
+            }
+            reply => {
+                let unknown = Answer::Unknown { retryable: true };
+                self.step = Step::Ended(superseded_by(reply).map_or(unknown, replay));
+            }
+        }
+    }
+
+    /// It waits for a person, or was refused by one, and may have been done before.
+    fn doubted(&mut self) {
+        self.step = Step::Ended(Answer::Unknown { retryable: false });
     }
 
     fn ask(&mut self) {

@@ -44,6 +44,7 @@ fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
         6 => Write::MarkUnknown(holder),
         7 => Write::Relinquish(holder),
         8 => Write::Release(holder),
+        9 => Write::AwaitApproval(holder),
         _ => Write::Commit(entry, "2"),
     }
 }
@@ -68,6 +69,7 @@ async fn send(database: &Database, key: &Key, write: &Write) {
             result: None,
             lease_until: START,
             approved_until: holder.approved_until,
+            maybe_done: false,
             expires_at: START,
         };
         Guard::resume(&store(START), key, &claim(&Entry { owner: holder.owner, ..entry }, false), &held)
@@ -87,6 +89,7 @@ async fn send(database: &Database, key: &Key, write: &Write) {
         Write::MarkUnknown(holder) => drop(guard(holder).mark_unknown(TIME).await),
         Write::Relinquish(holder) => drop(guard(holder).relinquish(TIME).await),
         Write::Release(holder) => drop(guard(holder).release(TIME).await),
+        Write::AwaitApproval(holder) => drop(guard(holder).await_approval("{}", TIME).await),
         Write::Commit(entry, result) => {
             let result = Stored::Json((*result).into());
             let attempt = rand::random(); // the token of another commit
@@ -100,7 +103,7 @@ proptest! {
 
     #[test]
     fn the_table_of_the_model_is_dynamodb(
-        choices in prop::collection::vec((0_u8..10, 0_usize..2, 0_usize..8, 0_u64..60), 1..16),
+        choices in prop::collection::vec((0_u8..11, 0_usize..2, 0_usize..8, 0_u64..60), 1..16),
     ) {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {

@@ -19,7 +19,10 @@ mod world;
 
 use std::time::Instant;
 
-use caller::EffectOf::{Atomic, Keyed, Once};
+use caller::{
+    Doubt,
+    EffectOf::{Atomic, Keyed, Once},
+};
 use stateright::{Checker, Model, Path};
 use world::{Action, Approval, LIVE, Protocol, SAFE, World};
 
@@ -37,11 +40,15 @@ const TWO: Protocol = Protocol {
     reconciles: false,
     moments: WINDOW,
     fences: true,
+    doubt: Doubt::Kept,
     margin: true,
 };
 
 /// Three callers, and one thing that goes wrong.
 const THREE: Protocol = Protocol { callers: 3, faults: 1, ..TWO };
+
+/// A tool that asks for approval by what it finds, also after an attempt whose answer was lost.
+const ASKED_AT_TIMES: Protocol = Protocol { effect: Keyed, approval: Approval::AskedAtTimes, moments: APPROVAL, ..TWO };
 
 /// Visits every state, and fails with the way to the first one that breaks a promise.
 fn holds(name: &str, protocol: Protocol) -> usize {
@@ -57,9 +64,9 @@ fn holds(name: &str, protocol: Protocol) -> usize {
 }
 
 /// Finds a way to break the promise, and prints it.
-fn fails(name: &str, protocol: Protocol) {
+fn fails(name: &str, promise: &'static str, protocol: Protocol) {
     let checker = protocol.checker().spawn_bfs().join();
-    let path = checker.discovery(SAFE).unwrap_or_else(|| panic!("{name}: the check finds nothing wrong"));
+    let path = checker.discovery(promise).unwrap_or_else(|| panic!("{name}: the check finds nothing wrong"));
     println!("{name}: {} states visited until\n{}", checker.unique_state_count(), told(&path));
 }
 
@@ -94,6 +101,7 @@ fn nothing_runs_without_its_approval_and_no_approval_is_used_twice() {
             holds(&name, Protocol { effect, approval, moments: APPROVAL, ..TWO });
         }
     }
+    holds("Keyed, approval AskedAtTimes", ASKED_AT_TIMES);
     let approval = Approval::ByPolicy;
     holds("Once, approval and reconcile", Protocol { approval, reconciles: true, moments: APPROVAL, ..THREE });
 }
@@ -106,6 +114,7 @@ fn an_effect_happens_at_most_once_whatever_three_things_break() {
         holds(&format!("{effect:?}, three callers"), Protocol { effect, ..THREE });
     }
     holds("Once with reconcile, three callers", Protocol { reconciles: true, ..THREE });
+    holds("Keyed, approval AskedAtTimes, three faults", Protocol { faults: 3, ..ASKED_AT_TIMES });
     for approval in [Approval::ByPolicy, Approval::AskedByTheTool] {
         for effect in [Once, Keyed, Atomic] {
             let name = format!("{effect:?}, approval {approval:?}, three faults");
@@ -118,12 +127,20 @@ fn an_effect_happens_at_most_once_whatever_three_things_break() {
 #[test]
 fn without_fences_the_check_fails() {
     for effect in [Once, Keyed] {
-        fails(&format!("{effect:?} without fences"), Protocol { effect, fences: false, ..THREE });
+        fails(&format!("{effect:?} without fences"), SAFE, Protocol { effect, fences: false, ..THREE });
+    }
+}
+
+/// A tool asks for approval, although an earlier attempt may have had its effect.
+#[test]
+fn without_the_doubt_in_a_record_that_waits_the_check_fails() {
+    for (promise, doubt) in [(SAFE, Doubt::Released), (LIVE, Doubt::GivenUp)] {
+        fails(&format!("Keyed, approval AskedAtTimes, doubt {doubt:?}"), promise, Protocol { doubt, ..ASKED_AT_TIMES });
     }
 }
 
 /// A holder that is a moment too late has not had its effect when somebody looks, and has it after.
 #[test]
 fn without_a_margin_the_check_fails() {
-    fails("Once with reconcile, without a margin", Protocol { reconciles: true, margin: false, ..TWO });
+    fails("Once with reconcile, without a margin", SAFE, Protocol { reconciles: true, margin: false, ..TWO });
 }

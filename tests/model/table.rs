@@ -36,6 +36,7 @@ pub enum Write {
     MarkUnknown(Holder),
     Relinquish(Holder),
     Release(Holder),
+    AwaitApproval(Holder),
     Commit(Entry, &'static str),
 }
 
@@ -68,9 +69,10 @@ fn holds(record: Option<&Record>, write: &Write, fences: bool) -> bool {
         Write::TakeOver(_, old) => held_by(&old.owner, old.attempt, &[old.state]),
         Write::SettleUnknown(old) => held_by(&old.owner, old.attempt, &[State::Started]),
         Write::Complete(holder, _) => held_by(holder.owner, holder.attempt, &[State::Started, State::Unknown]),
-        Write::MarkUnknown(holder) | Write::Relinquish(holder) | Write::Release(holder) => {
-            held_by(holder.owner, holder.attempt, &[State::Started])
-        }
+        Write::MarkUnknown(holder)
+        | Write::Relinquish(holder)
+        | Write::Release(holder)
+        | Write::AwaitApproval(holder) => held_by(holder.owner, holder.attempt, &[State::Started]),
     }
 }
 
@@ -89,6 +91,10 @@ fn update(record: &mut Record, write: &Write) {
             record.result = Some(Stored::Json((*result).into()));
         }
         Write::SettleUnknown(_) | Write::MarkUnknown(_) => record.state = State::Unknown,
+        Write::AwaitApproval(_) => {
+            record.state = State::AwaitingApproval;
+            record.maybe_done = true;
+        }
         Write::Relinquish(_) => record.lease_until = Timestamp::default(),
         Write::Release(holder) => {
             record.state = State::Approved;
@@ -107,8 +113,9 @@ pub fn approval_of(old: &Record) -> Option<Timestamp> {
 /// A person's decision on a record that waits.
 pub fn decide_approval(record: &mut Record, approve: bool, now: Timestamp) {
     if approve {
+        let soon = whole_seconds(now.plus(APPROVED_FOR));
         record.state = State::Approved;
-        record.expires_at = whole_seconds(now.plus(APPROVED_FOR));
+        record.expires_at = if record.maybe_done { soon.max(record.expires_at) } else { soon };
     } else {
         record.state = State::Denied;
     }
@@ -123,6 +130,7 @@ fn first(entry: &Entry, state: State, result: Option<&str>) -> Record {
         result: result.map(|json| Stored::Json(json.into())),
         lease_until: entry.lease_until,
         approved_until: None,
+        maybe_done: false,
         expires_at: whole_seconds(entry.expires_at),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use action_group::{
-    call::decisions::Ended,
+    call::{MAX_REQUESTS, decisions::Ended},
     clock::Timestamp,
     idempotency::{Record, State, StoreErrorKind},
     outcome::FailureKind,
@@ -12,7 +12,7 @@ use action_group::{
 use stateright::{Model, Property};
 
 use super::{
-    caller::{Answer, Caller, EffectOf, Found, Now, Step},
+    caller::{Answer, Caller, Doubt, EffectOf, Found, Now, Step},
     table::{Reply, Write, apply, decide_approval},
 };
 
@@ -38,6 +38,8 @@ pub struct Protocol {
     pub moments: &'static [u64],
     /// False: the variant without fences, which must fail.
     pub fences: bool,
+    /// What becomes of a record in doubt when the tool asks for approval.
+    pub doubt: Doubt,
     /// False: the variant that takes a holder for dead the moment its lease is over.
     pub margin: bool,
 }
@@ -47,6 +49,8 @@ pub enum Approval {
     No,
     ByPolicy,
     AskedByTheTool,
+    /// The tool asks, or acts, as it finds the world at the moment.
+    AskedAtTimes,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -101,9 +105,31 @@ pub enum Fate {
     Refused,
     /// The tool says that a business rule forbids it.
     Rejected,
+    /// The tool says that a person has to approve it. No fault.
+    Asks,
     DiesBefore,
     DiesAfter,
     DiesAndLingers,
+}
+
+/// How a request that writes can go. The first is for commits only: a condition of the tool's own fails.
+static WRITE: [Fate; 10] = [
+    Fate::Rejected,
+    Fate::Answered,
+    Fate::AskedAgain,
+    Fate::AnswerLost,
+    Fate::Lost,
+    Fate::Lingers,
+    Fate::Refused,
+    Fate::DiesBefore,
+    Fate::DiesAfter,
+    Fate::DiesAndLingers,
+];
+
+impl Fate {
+    fn is_fault(self) -> bool {
+        !matches!(self, Self::Answered | Self::Asks)
+    }
 }
 
 impl Protocol {
@@ -117,37 +143,29 @@ impl Protocol {
         let time = self.now(world, caller);
         let time = if self.margin { time } else { time.plus(action_group::idempotency::TAKE_OVER_MARGIN) };
         let time_left = Duration::from_millis(deadline.saturating_sub(self.moments[world.moment]));
-        Now { effect: self.effect, time, time_left }
+        Now { effect: self.effect, time, time_left, doubt: self.doubt }
     }
 
     fn fates(&self, caller: &Caller) -> &'static [Fate] {
         use Fate::{
-            AnswerLost, Answered, AskedAgain, DiesAfter, DiesAndLingers, DiesBefore, Lingers, Lost, Refused, Rejected,
+            AnswerLost, Answered, Asks, DiesAfter, DiesAndLingers, DiesBefore, Lingers, Lost, Refused, Rejected,
         };
         match &caller.step {
             Step::Run if self.effect == EffectOf::Atomic => &[Answered, Refused, Rejected, DiesBefore],
+            Step::Run if self.approval == Approval::AskedAtTimes && !caller.is_approved() => {
+                &[Answered, Asks, AnswerLost, Lost, Lingers, Refused, DiesBefore, DiesAfter, DiesAndLingers]
+            }
             Step::Run => {
                 &[Answered, AnswerLost, Lost, Lingers, Refused, Rejected, DiesBefore, DiesAfter, DiesAndLingers]
             }
-            Step::Commit => &[
-                Answered,
-                AskedAgain,
-                AnswerLost,
-                Lost,
-                Lingers,
-                Refused,
-                Rejected,
-                DiesBefore,
-                DiesAfter,
-                DiesAndLingers,
-            ],
+            Step::Commit => &WRITE,
             Step::Look | Step::LookBeforeFailing(_) | Step::Reconcile(_) => &[Answered, Lost, DiesBefore],
-            _ => &[Answered, AskedAgain, AnswerLost, Lost, Lingers, Refused, DiesBefore, DiesAfter, DiesAndLingers],
+            _ => &WRITE[1..],
         }
     }
 
     fn step(&self, world: &mut World, caller: usize, fate: Fate) {
-        if fate != Fate::Answered {
+        if fate.is_fault() {
             world.faults -= 1;
         }
         if fate == Fate::DiesBefore {
@@ -156,20 +174,16 @@ impl Protocol {
         }
         let settled = matches!(world.callers[caller].step, Step::Settle(..));
         match world.callers[caller].step.clone() {
-            Step::Look => {
+            Step::Look | Step::LookBeforeFailing(_) => {
                 let found =
                     if fate == Fate::Answered { Ok(world.record.clone()) } else { Err(StoreErrorKind::NoAnswer) };
                 let now = self.surroundings(world, caller);
                 world.callers[caller].looked(found, &now);
             }
-            Step::LookBeforeFailing(answer) => {
-                let found =
-                    if fate == Fate::Answered { Ok(world.record.clone()) } else { Err(StoreErrorKind::NoAnswer) };
-                let now = self.surroundings(world, caller);
-                world.callers[caller].fails_unless_done(answer, found, &now);
-            }
             Step::Reconcile(record) => {
-                let found = if fate == Fate::Answered { self.truth(world) } else { Found::Unknown };
+                let asked = world.callers[caller].requests < MAX_REQUESTS;
+                world.callers[caller].requests += u32::from(asked);
+                let found = if asked && fate == Fate::Answered { self.truth(world) } else { Found::Unknown };
                 world.callers[caller].reconciled(record, found);
             }
             Step::Run => self.run(world, caller, fate),
@@ -192,9 +206,14 @@ impl Protocol {
     }
 
     fn run(&self, world: &mut World, caller: usize, fate: Fate) {
-        world.callers[caller].attempts += 1;
         let now = self.surroundings(world, caller);
-        let asks = self.approval == Approval::AskedByTheTool && !world.callers[caller].is_approved();
+        if world.callers[caller].requests >= MAX_REQUESTS {
+            world.callers[caller].failed(&Ended::Spent, &now);
+            return;
+        }
+        world.callers[caller].requests += 1;
+        let asks =
+            fate == Fate::Asks || self.approval == Approval::AskedByTheTool && !world.callers[caller].is_approved();
         let atomic = self.effect == EffectOf::Atomic;
         let done = matches!(fate, Fate::Answered | Fate::AnswerLost | Fate::DiesAfter);
         if done && !asks && !atomic {
@@ -209,7 +228,7 @@ impl Protocol {
         }
         let name = if self.effect == EffectOf::Keyed { "label" } else { world.callers[caller].name };
         let ended = match fate {
-            Fate::Answered if asks => Err(Ended::Failed(ToolError::approval_required("Ask."))),
+            Fate::Answered | Fate::Asks if asks => Err(Ended::Failed(ToolError::approval_required("Ask."))),
             Fate::Answered => Ok(name),
             Fate::AnswerLost => Err(Ended::Failed(ToolError::no_answer("No answer."))),
             Fate::Refused => Err(Ended::Failed(ToolError::transient("Busy."))),
@@ -284,7 +303,8 @@ impl World {
             self.broken = Some("two effects under one key");
         }
         let all = self.lives.iter().map(Vec::len).sum::<usize>();
-        if protocol.approval != Approval::No && all > usize::from(self.approvals) {
+        let always = matches!(protocol.approval, Approval::ByPolicy | Approval::AskedByTheTool);
+        if always && all > usize::from(self.approvals) {
             self.broken = Some("an effect that nobody has approved");
         }
     }
@@ -329,11 +349,20 @@ impl World {
             {
                 Some("an answer that nothing was changed, and it was")
             }
-            Answer::Unknown { retryable } if *retryable == (protocol.effect == EffectOf::Once) => {
+            Answer::Unknown { retryable: true } if protocol.effect == EffectOf::Once => {
+                Some("the wrong advice about another call")
+            }
+            Answer::Unknown { retryable: false } if protocol.effect != EffectOf::Once && !self.is_for_a_person() => {
                 Some("the wrong advice about another call")
             }
             _ => None,
         });
+    }
+
+    /// Whether the record waits for a person, or one has decided on it.
+    fn is_for_a_person(&self) -> bool {
+        use State::{Approved, AwaitingApproval, Denied};
+        self.record.as_ref().is_some_and(|record| matches!(record.state, AwaitingApproval | Approved | Denied))
     }
 
     /// Whether one more call, later and without faults, gets an end that it or a person can go on from.
@@ -344,30 +373,42 @@ impl World {
         let mut protocol = protocol.clone();
         let later = protocol.moments[self.moment] + 4_000; // every lease and every margin is over
         protocol.moments = Box::leak(Box::new([later]));
-        let mut world = Self { moment: 0, flying: Vec::new(), faults: 0, ..self.clone() };
-        match world.call_again(&protocol) {
-            Some(Answer::Told(FailureKind::ApprovalRequired)) => {
-                world.approve(&protocol, true);
-                matches!(world.call_again(&protocol), Some(Answer::Success { .. })) && world.broken.is_none()
-            }
-            Some(Answer::Success { .. } | Answer::Unknown { .. } | Answer::Told(FailureKind::Denied)) => {
-                world.broken.is_none()
-            }
-            _ => false,
-        }
+        let world = Self { moment: 0, flying: Vec::new(), faults: 0, ..self.clone() };
+        let ways: &[Fate] =
+            if protocol.approval == Approval::AskedAtTimes { &[Fate::Answered, Fate::Asks] } else { &[Fate::Answered] };
+        ways.iter().all(|way| world.clone().ends_well(&protocol, *way))
     }
 
-    fn call_again(&mut self, protocol: &Protocol) -> Option<Answer> {
+    /// Whether one more call ends well whose attempts go this way as long as it is not approved.
+    fn ends_well(&mut self, protocol: &Protocol, way: Fate) -> bool {
+        let answer = self.call_again(protocol, way);
+        if self.record.as_ref().is_some_and(|record| record.state == State::AwaitingApproval) {
+            self.approve(protocol, true);
+            let approved = self.call_again(protocol, way);
+            return matches!(approved, Some(Answer::Success { .. })) && self.broken.is_none();
+        }
+        let ended = match answer {
+            Some(Answer::Success { .. } | Answer::Told(FailureKind::Denied)) => true,
+            // Nobody can be helped by asking for approval again and again.
+            Some(Answer::Unknown { .. }) => way == Fate::Answered || self.is_for_a_person(),
+            _ => false,
+        };
+        ended && self.broken.is_none()
+    }
+
+    fn call_again(&mut self, protocol: &Protocol, way: Fate) -> Option<Answer> {
         let last = 2; // a clock that is right
         self.callers.resize(3, Caller::new("later"));
         self.killed_at.resize(3, 0);
         self.callers[last] = Caller::new("later");
         self.begin(protocol, last);
         for _ in 0..30 {
-            if let Step::Ended(answer) = &self.callers[last].step {
+            let caller = &self.callers[last];
+            if let Step::Ended(answer) = &caller.step {
                 return Some(answer.clone());
             }
-            protocol.step(self, last, Fate::Answered);
+            let fate = if caller.step == Step::Run && !caller.is_approved() { way } else { Fate::Answered };
+            protocol.step(self, last, fate);
         }
         None
     }
@@ -427,7 +468,7 @@ impl Model for Protocol {
                 Step::Dead | Step::Ended(_) => {}
                 _ => {
                     let fates = self.fates(caller).iter();
-                    let fates = fates.filter(|fate| **fate == Fate::Answered || world.faults > 0);
+                    let fates = fates.filter(|fate| !fate.is_fault() || world.faults > 0);
                     actions.extend(fates.map(|fate| Action::Do(index, *fate)));
                 }
             }

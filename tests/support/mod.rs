@@ -4,22 +4,26 @@
 //! | --- | --- |
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
 //! | [`Backends`] | the carrier's API and SES |
+//! | [`Converse`] | Bedrock: a model whose replies and failures are scripted, through `Converse` and `ConverseStream` |
 //! | [`CountingProxy`] | a counter between the program and DynamoDB |
 //! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
 //! | [`TcpProxy`] | a load balancer that closes idle connections |
 //! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
+//! | [`pipeline`], [`call`] | one call, without a door |
 //! | [`World`] | all of them around the real program |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
 
 mod backends;
+mod converse;
 mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
 mod faulty_proxy;
 mod network;
+mod pipeline;
 mod runtime_api;
 mod scripted;
 mod tcp_proxy;
@@ -28,11 +32,13 @@ mod timeline;
 mod world;
 
 pub use backends::Backends;
+pub use converse::{Converse, Reply, calls, says};
 pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
 pub use network::{Break, BreakingProxy, Network};
+pub use pipeline::{call, pipeline, within};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 pub use scripted::Scripted;
 pub use tcp_proxy::TcpProxy;

@@ -33,6 +33,7 @@ pub struct Event {
     headers: Vec<(&'static str, Vec<u8>)>,
     deadline: Option<Duration>,
     refusal: Option<StatusCode>,
+    id: Option<String>,
 }
 
 impl Event {
@@ -42,7 +43,7 @@ impl Event {
             ("lambda-runtime-invoked-function-arn", b"arn:aws:lambda:eu-west-1:123456789012:function:tools".to_vec()),
             ("lambda-runtime-trace-id", b"Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=0".to_vec()),
         ];
-        Self { payload: payload.into(), headers, deadline: Some(Duration::from_secs(10)), refusal: None }
+        Self { payload: payload.into(), headers, deadline: Some(Duration::from_secs(10)), refusal: None, id: None }
     }
 
     pub fn json(payload: &Value) -> Self {
@@ -93,6 +94,12 @@ impl Event {
     pub fn bare(mut self) -> Self {
         self.headers.clear();
         self.no_deadline()
+    }
+
+    /// Has this id, as an invocation that Lambda repeats has the id of the first.
+    pub fn id(mut self, id: &str) -> Self {
+        self.id = Some(id.to_owned());
+        self
     }
 
     /// Answers the response with this status.
@@ -148,6 +155,8 @@ struct Pending {
     ends: Option<Instant>,
 }
 
+static APIS: AtomicU64 = AtomicU64::new(0);
+
 struct Shared {
     queue: mpsc::UnboundedSender<(String, Event)>,
     next: tokio::sync::Mutex<mpsc::UnboundedReceiver<(String, Event)>>,
@@ -156,6 +165,8 @@ struct Shared {
     extension: watch::Sender<bool>,
     start_error: watch::Sender<Option<Value>>,
     count: AtomicU64,
+    /// No two invocations of one test have the same id, as on Lambda.
+    api: u64,
 }
 
 /// The stub. Serves until the test's runtime ends.
@@ -176,6 +187,7 @@ impl RuntimeApi {
             extension: watch::Sender::new(false),
             start_error: watch::Sender::new(None),
             count: AtomicU64::new(1),
+            api: APIS.fetch_add(1, Ordering::Relaxed),
         });
         let router = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next_invocation))
@@ -228,7 +240,7 @@ impl RuntimeApi {
     /// Hands out an invocation; the answer comes later.
     pub fn hand_out(&self, event: Event) -> oneshot::Receiver<Answer> {
         let number = self.shared.count.fetch_add(1, Ordering::Relaxed);
-        let id = format!("00000000-0000-4000-8000-{number:012}");
+        let id = event.id.clone().unwrap_or_else(|| format!("{:08}-0000-4000-8000-{number:012}", self.shared.api));
         let (answer, answered) = oneshot::channel();
         let ends = event.deadline.map(|time| Instant::now() + time);
         let pending = Pending { answer, refusal: event.refusal, refused: 0, ends };

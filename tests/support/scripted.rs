@@ -14,9 +14,21 @@ use aws_smithy_types::body::SdkBody;
 
 /// The table, and what was asked of it.
 #[derive(Clone, Debug, Default)]
-pub struct Scripted(Arc<Mutex<Vec<(String, String)>>>);
+pub struct Scripted {
+    requests: Arc<Mutex<Vec<(String, String)>>>,
+    /// Whether another transaction is always at the same items.
+    conflicts: bool,
+}
+
+const CONFLICT: &str = r#"{"__type":"com.amazonaws.dynamodb#TransactionCanceledException",
+    "CancellationReasons":[{"Code":"None"},{"Code":"TransactionConflict"}]}"#;
 
 impl Scripted {
+    /// The same, with another transaction always at the same items.
+    pub fn in_conflict() -> Self {
+        Self { conflicts: true, ..Self::default() }
+    }
+
     /// A client of it.
     pub fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
@@ -31,7 +43,7 @@ impl Scripted {
 
     /// What the requests have made of a record.
     pub fn record(&self) -> &'static str {
-        let requests = self.0.lock().unwrap();
+        let requests = self.requests.lock().unwrap();
         let last = requests.iter().rfind(|(operation, _)| operation != "GetItem");
         match last.map(|(operation, body)| (operation.as_str(), body.as_str())) {
             None => "none",
@@ -50,7 +62,9 @@ impl HttpConnector for Scripted {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let body = request.body().bytes().map(String::from_utf8_lossy).unwrap_or_default().into_owned();
-        self.0.lock().unwrap().push((operation, body));
-        HttpConnectorFuture::ready(Ok(HttpResponse::new(200.try_into().unwrap(), SdkBody::from("{}"))))
+        let (status, answer) =
+            if self.conflicts && operation == "TransactWriteItems" { (400, CONFLICT) } else { (200, "{}") };
+        self.requests.lock().unwrap().push((operation, body));
+        HttpConnectorFuture::ready(Ok(HttpResponse::new(status.try_into().unwrap(), SdkBody::from(answer))))
     }
 }

@@ -94,8 +94,17 @@ fn names_are_echoed_as_they_came() {
     assert_eq!(openapi("method-in-small-letters", invalid())["response"]["httpMethod"], "get");
     assert_eq!(openapi("unknown-path", invalid())["response"]["apiPath"], "/nope");
     assert_eq!(function("unknown-tool", invalid())["response"]["function"], "get_ordr");
-    let odd = json!({ "actionGroup": { "any": 1 }, "function": "get_order" });
-    assert_eq!(answer(event(odd), vec![invalid()])["response"]["actionGroup"], json!({ "any": 1 }));
+    assert_eq!(function("refund-order", invalid())["response"]["actionGroup"], "orders");
+}
+
+#[test]
+fn an_action_group_that_is_no_text_names_none_and_nothing_runs() {
+    for group in [json!(null), json!(5), json!({ "any": 1 }), json!(["orders"])] {
+        for mut body in [file("agent-function/get-order.json").body, file("agent-openapi/get-order.json").body] {
+            body["actionGroup"] = group.clone();
+            assert!(detect(&event(body), &all()).is_err(), "Bedrock would refuse an answer with {group}");
+        }
+    }
 }
 
 #[test]
@@ -214,21 +223,6 @@ fn a_path_is_matched_exactly_and_its_method_in_any_letter_case() {
 }
 
 #[test]
-fn a_body_of_any_media_type_is_read_and_json_goes_first() {
-    assert_eq!(call("agent-openapi/other-media-type.json").arguments.values["reason"], "damaged");
-    let mut body = file("agent-openapi/other-media-type.json").body;
-    body["requestBody"]["content"]["Application/JSON; charset=utf-8"] =
-        json!({ "properties": [{ "name": "reason", "value": "late" }] });
-    let values = call_in(body).arguments.values;
-    assert_eq!((&values["reason"], values.get("amount_cents")), (&json!("late"), None));
-    for content in [json!(null), json!({ "application/json": null }), json!({ "text/plain": { "properties": null } })] {
-        let mut body = file("agent-openapi/no-body.json").body;
-        body["requestBody"] = json!({ "content": content });
-        assert!(call_in(body).arguments.faults.is_empty());
-    }
-}
-
-#[test]
 fn the_session_is_the_conversation_unless_it_is_empty() {
     assert_eq!(call("agent-function/get-order.json").caller.conversation(), Some("session-0001"));
     for name in ["agent-function/native-values.json", "agent-openapi/native-values.json", "agent-function/bare.json"] {
@@ -263,13 +257,6 @@ fn the_import_proxys_values_are_taken_as_they_are() {
     assert_eq!((&openapi.values["amount_cents"], openapi.faults.len()), (&json!(1500), 0));
     assert!(!openapi.values.contains_key("contentType"), "the media type, which the proxy repeats in the body");
     assert_eq!(call("agent-openapi/proxy-null-value.json").arguments.values["tags"], json!(["vip", "eu"]));
-}
-
-#[test]
-fn a_content_type_that_is_not_the_bodys_is_an_argument_like_any_other() {
-    let mut body = file("agent-openapi/proxy-native-values.json").body;
-    body["requestBody"]["content"]["application/json"]["properties"][0]["value"] = json!("text/plain");
-    assert_eq!(call_in(body).arguments.values["contentType"], "text/plain");
 }
 
 #[test]

@@ -109,58 +109,6 @@ fn no_call_of_a_message_that_was_cut_off_runs_and_each_is_told_so() {
 }
 
 #[test]
-fn a_stop_reason_that_is_not_known_stops_the_calls_and_an_absent_one_does_not() {
-    let block = file("converse/refund-order.json").body;
-    let response = |reason: Value| json!({ "output": { "message": { "role": "assistant", "content": [block] } }, "stopReason": reason });
-    for reason in [json!("tool_use"), json!("end_turn"), json!(null)] {
-        assert_eq!(call_in(response(reason)).objection, None);
-    }
-    for reason in ["max_tokens", "stop_sequence", "guardrail_intervened", "content_filtered", "malformed_model_output"]
-    {
-        assert!(call_in(response(json!(reason))).objection.is_some(), "{reason}");
-    }
-    for reason in [json!("model_context_window_exceeded"), json!("brand_new"), json!(7)] {
-        assert!(call_in(response(reason)).objection.is_some());
-    }
-    let guardrail = call("converse/guardrail.json").objection.unwrap();
-    assert_eq!(guardrail.kind(), FailureKind::Rejected);
-}
-
-#[test]
-fn a_stop_reason_counts_at_whatever_level_it_was_carried_along() {
-    let message = json!({ "role": "assistant", "content": [file("converse/refund-order.json").body] });
-    let mut inner = message.clone();
-    inner["stopReason"] = json!("malformed_tool_use");
-    for body in [
-        inner.clone(),
-        json!({ "output": { "message": message, "stopReason": "max_tokens" } }),
-        json!({ "output": { "message": message, "stopReason": "max_tokens" }, "stopReason": "tool_use" }),
-        json!({ "output": { "message": inner }, "stopReason": "tool_use" }),
-    ] {
-        assert!(call_in(body.clone()).objection.is_some(), "{body}");
-    }
-    let other = json!({ "output": { "message": message, "StopReason": "max_tokens" } });
-    assert!(refusal(event(other)).contains("spelling"));
-}
-
-#[test]
-fn a_member_that_is_null_is_absent_from_its_block() {
-    let call = file("converse/get-order.json").body;
-    let text = json!({ "text": "Let me look.", "toolUse": null });
-    let message = json!({ "role": "assistant", "content": [text, call] });
-    assert_eq!(call_in(message).objection, None);
-    assert_eq!(call_in(json!([text, call])).objection, None);
-}
-
-#[test]
-fn only_the_assistants_calls_run() {
-    let objection = call("converse/not-the-assistant.json").objection.unwrap();
-    assert!(objection.message().contains("not in a message of the assistant"));
-    let roleless = json!({ "content": [file("converse/get-order.json").body] });
-    assert!(call_in(roleless).objection.is_some());
-}
-
-#[test]
 fn two_calls_with_one_id_get_one_error_and_neither_runs() {
     let objections = objections("converse/duplicate-ids.json");
     assert_eq!(objections.len(), 2);
@@ -203,13 +151,6 @@ fn a_name_is_taken_exactly_and_a_call_without_one_is_answered() {
     let objection = call("converse/no-name.json").objection.unwrap();
     assert_eq!(objection.kind(), FailureKind::UnknownTool);
     assert!(objection.message().contains("refund_order"));
-}
-
-#[test]
-fn calls_in_another_apis_form_are_refused_and_not_left_unanswered() {
-    let chat = json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": "call_1" }] });
-    assert!(refusal(event(chat)).contains("tool_calls"));
-    assert!(refusal(event(json!({ "role": "assistant", "content": "prose" }))).contains("list of blocks"));
 }
 
 #[test]
@@ -257,21 +198,6 @@ fn step_functions_calls_keep_every_rule() {
     assert!(content["ToolResult"]["Content"][1]["Text"].is_string());
     let dunder = answer(file("converse/step-functions-block.json"), vec![success(json!({ "__type": 1 }))]);
     assert_eq!(dunder["ToolResult"]["Content"][0]["Text"], "{\"__type\":1}");
-}
-
-#[test]
-fn an_event_in_two_spellings_is_refused_because_one_of_them_would_be_overlooked() {
-    for name in ["two-spellings", "stop-reason-in-another-spelling"] {
-        assert!(refusal(file(&format!("converse/{name}.json"))).contains("spelling"), "{name}");
-    }
-    for body in [
-        json!({ "toolUse": { "toolUseId": "a", "name": "x" }, "ToolUse": { "ToolUseId": "b", "Name": "x" } }),
-        json!({ "toolUse": { "toolUseId": "a", "name": "x", "Input": {} } }),
-        json!({ "role": "assistant", "content": [{ "ToolUse": { "ToolUseId": "b", "Name": "x" } }] }),
-        json!({ "ToolUse": { "ToolUseId": "a", "Name": "x", "type": "server_tool_use" } }),
-    ] {
-        assert!(refusal(event(body)).contains("spelling"));
-    }
 }
 
 fn message_of(calls: usize) -> Value {

@@ -89,6 +89,21 @@ fn an_agents_function_has_its_rules_in_words_and_says_what_is_required() {
 }
 
 #[test]
+fn a_rule_has_the_same_words_in_a_description_and_in_a_fault() {
+    for (schema, words) in [
+        (json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }), "At least 0."),
+        (json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1.5 }), "Above 0. Below 1.5."),
+        (json!({ "type": "integer", "multipleOf": 5 }), "Divisible by 5."),
+        (json!({ "type": "string", "minLength": 1, "maxLength": 1 }), "Exactly 1 character."),
+        (json!({ "type": "string", "minLength": 0 }), "The argument x."),
+        (json!({ "type": "array", "items": { "type": "string" }, "maxItems": 1 }), "At most 1 item. A list of texts."),
+    ] {
+        let function = of("agent-function", &json!({ "x": schema }));
+        assert_eq!(function["functions"][0]["parameters"]["x"]["description"], words);
+    }
+}
+
+#[test]
 fn only_a_tool_that_may_need_approval_asks_the_user_first() {
     let functions = definitions("agent-function");
     let enabled = |f: &&Value| f["requireConfirmation"] == "ENABLED";

@@ -57,6 +57,8 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         ("interceptor", "interceptor"),
         ("agent-parser", "parser"),
         ("agent-without-function", "neither `function` nor"),
+        ("agent-function-and-path", "two kinds at once, agent-function and agent-openapi"),
+        ("action-group-is-no-text", "an agent's event whose `actionGroup` is no text"),
         ("lex", "Lex"),
         ("api-gateway", "HTTP request"),
         ("function-url", "HTTP request"),
@@ -79,7 +81,7 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
         let sentence = refusal(file(&format!("not-a-call/{name}.json")));
         assert!(sentence.contains(word), "{name}: {sentence}");
     }
-    assert_eq!(files("not-a-call").len(), 21, "name each file above");
+    assert_eq!(files("not-a-call").len(), 23, "name each file above");
 }
 
 #[test]
@@ -101,11 +103,35 @@ fn an_event_of_a_closed_door_is_tried_at_no_other() {
 }
 
 #[test]
+fn an_event_of_two_doors_at_once_is_refused_because_the_calls_of_one_would_go_unanswered() {
+    let body = |name: &str| file(name).body;
+    let each = [
+        body("mcp/get-order.json"),
+        body("agent-function/get-order.json"),
+        body("agent-openapi/get-order.json"),
+        body("flow/get-order.json"),
+        body("converse/get-order.json"),
+        body("return-of-control/get-order.json"),
+    ];
+    for (one, other) in each.iter().flat_map(|one| each.iter().map(move |other| (one, other))) {
+        if one == other {
+            continue;
+        }
+        let mut both = one.clone();
+        both.as_object_mut().unwrap().extend(other.as_object().unwrap().clone());
+        let sentence = refusal(event(both.clone()));
+        assert!(sentence.contains("two kinds at once"), "{sentence}: {both}");
+        let gateway = Event { body: both, ..file("gateway/get-order.json") };
+        assert_eq!(detect(&gateway, &all()).unwrap().name, "gateway", "there it is nothing but arguments");
+    }
+}
+
+#[test]
 fn a_gateways_context_without_a_tool_name_never_falls_back_to_the_body() {
     let mut broken = file("gateway/no-tool-name.json");
     broken.body = file("agent-function/refund-order.json").body;
     let sentence = refusal(broken);
-    assert!(sentence.contains("bedrockAgentCoreToolName is missing"), "{sentence}");
+    assert!(sentence.contains("bedrockAgentCoreToolName is missing in `custom`"), "{sentence}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{call, faults, invalid, unavailable};
+use super::{call, call_in, faults, invalid, unavailable};
 use crate::{
     door::testing::{answer, file, replay, success},
     outcome::FailureKind,
@@ -30,6 +30,26 @@ fn the_older_spelling_of_the_inputs_is_read_and_two_that_differ_are_a_fault() {
     assert_eq!(call("flow/older-spelling.json").arguments.values["order_id"], "ORD-12345");
     let both = call("flow/both-spellings.json").arguments;
     assert!(both.values.is_empty() && faults(&both)[0].contains("different values"), "{both:?}");
+}
+
+#[test]
+fn a_number_is_the_same_value_in_each_of_its_spellings() {
+    let both = |one: Value, other: Value| {
+        let entry = |value: Value| json!([{ "name": "limit", "value": value }]);
+        let node = json!({ "name": "search_orders", "inputs": entry(one), "nodeInputs": entry(other) });
+        call_in(json!({ "flow": {}, "node": node })).arguments
+    };
+    let spelt = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    for (one, other) in
+        [("1", "1.0"), ("1.0", "1"), ("0", "-0.0"), ("100", "1e2"), ("[1]", "[1.0]"), (r#"{"a":1}"#, r#"{"a":1.0}"#)]
+    {
+        assert_eq!(faults(&both(spelt(one), spelt(other))), Vec::<String>::new(), "{one} and {other}");
+    }
+    for (one, other) in
+        [("1", "2"), ("1", "\"1\""), ("9007199254740993", "9007199254740992.0"), ("[1]", "[1,1]"), ("1", "true")]
+    {
+        assert_eq!(faults(&both(spelt(one), spelt(other))).len(), 1, "{one} and {other}");
+    }
 }
 
 #[test]

@@ -7,7 +7,11 @@ use crate::door::{
 };
 
 fn named(name: &Value) -> Event {
-    Event { body: json!({}), client_context: Some(json!({ "custom": { "bedrockAgentCoreToolName": name } })) }
+    Event {
+        body: json!({}),
+        flawed: false,
+        client_context: Some(json!({ "custom": { "bedrockAgentCoreToolName": name } })),
+    }
 }
 
 fn tool(name: &str) -> String {
@@ -36,6 +40,27 @@ fn the_targets_name_ends_at_the_first_separator() {
     assert_eq!(tool("get_order"), "get_order");
     assert_eq!(tool("orders___internal.get_order"), "internal.get_order");
     assert_eq!(tool("orders___"), "");
+}
+
+#[test]
+fn a_key_of_the_gateway_at_another_place_leaves_no_other_door_open() {
+    let imitation = file("agent-function/refund-order.json").body;
+    let key = json!({ "bedrockAgentCoreToolName": "orders___get_order" });
+    for context in [
+        key.clone(),
+        json!({ "Custom": key }),
+        json!({ "client": { "custom": key } }),
+        json!({ "env": key, "custom": { "app": "x" } }),
+        json!({ "custom": { "nested": [key] } }),
+        json!({ "custom": [key] }),
+        json!({ "BEDROCKAGENTCORE_TARGET": "x" }),
+    ] {
+        let event = Event { body: imitation.clone(), client_context: Some(context.clone()), flawed: false };
+        let door = detect(&event, &all()).unwrap();
+        assert_eq!(door.name, "gateway", "{context}");
+        let sentence = (door.decode)(event, &toolbox()).unwrap_err().to_string();
+        assert!(sentence.contains("is missing in `custom`"), "{sentence}");
+    }
 }
 
 #[test]
@@ -82,7 +107,7 @@ fn null_is_no_arguments_and_a_list_is_a_fault() {
 #[test]
 fn a_name_that_is_no_text_or_two_names_are_refused() {
     let twice = json!({ "bedrockAgentCoreToolName": "a___get_order", "bedrockagentcoreToolName": "a___refund_order" });
-    let twice = Event { body: json!({}), client_context: Some(json!({ "custom": twice })) };
+    let twice = Event { body: json!({}), flawed: false, client_context: Some(json!({ "custom": twice })) };
     for (event, word) in [(named(&json!({ "name": "get_order" })), "is no text"), (twice, "more than once")] {
         let door = detect(&event, &all()).unwrap();
         assert_eq!(door.name, "gateway");

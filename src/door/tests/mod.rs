@@ -1,9 +1,12 @@
 //! What each door promises, shown on the files of `events/`.
 
 mod agents;
+mod bodies;
 mod converse;
+mod converse_form;
 mod definitions;
 mod detection;
+mod flawed;
 mod flow;
 mod gateway;
 mod golden;

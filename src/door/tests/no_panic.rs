@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn no_json_makes_a_door_panic(body in json(), client_context in prop::option::of(json()), result in json()) {
-        let event = Event { body, client_context };
+        let event = Event { body, flawed: false, client_context };
         let found = detect(&event, &all()).map(|door| door.name);
         for door in &DOORS {
             // Each door is asked, whether or not it recognises the event.

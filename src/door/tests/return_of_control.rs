@@ -121,6 +121,7 @@ fn a_built_in_tool_is_an_unknown_one() {
 
 #[test]
 fn what_could_not_be_answered_legally_is_refused() {
+    assert!(refusal("inputs-twice").contains("inside and beside"));
     assert!(refusal("no-inputs").contains("no list of invocationInputs"));
     assert!(refusal("neither-function-nor-api").contains("not one of functionInvocationInput"));
     for input in [
@@ -144,6 +145,10 @@ fn an_id_that_is_no_text_is_refused_and_one_that_is_null_is_left_out() {
     let number = control(json!(5));
     assert!((detect(&number, &all()).unwrap().decode)(number, &toolbox()).is_err());
     assert!(answer(control(json!(null)), vec![invalid()]).get("invocationId").is_none());
+    let mut two = control(json!("a"));
+    two.body["invocationId"] = json!("b");
+    let sentence = (detect(&two, &all()).unwrap().decode)(two, &toolbox()).expect_err("a refusal").to_string();
+    assert!(sentence.contains("inside and beside"), "{sentence}");
 }
 
 #[test]

@@ -16,7 +16,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use aws_smithy_types::date_time::{DateTime, Format};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
@@ -76,7 +75,8 @@ impl HttpAnswer {
     /// What an answer other than 2xx means.
     pub fn refusal(&self) -> ToolError {
         let Self { service, status, .. } = self;
-        let wait = retry_after(|name| self.headers.get(name)?.to_str().ok(), self.at);
+        let wait =
+            retry_after(|name| self.headers.get_all(name).iter().filter_map(|value| value.to_str().ok()), self.at);
         let error = match *status {
             StatusCode::TOO_MANY_REQUESTS if self.is_spent(wait) => ToolError::rejected(format!(
                 "The quota for {} is used up. Trying again will not help; tell the user.",
@@ -136,32 +136,36 @@ fn lower_first(service: &str) -> String {
     service.strip_prefix("The ").map_or_else(|| service.to_owned(), |rest| format!("the {rest}"))
 }
 
-/// The least wait that a backend asks for, in any of the three spellings; of two the longer.
+/// The least wait that a backend asks for, in any spelling; of several the longest.
 ///
 /// | header | value |
 /// | --- | --- |
-/// | `Retry-After` | whole seconds, or a date (RFC 9110, section 10.2.3); a date that has passed is no wait |
+/// | `Retry-After` | seconds, or a date (RFC 9110, sections 10.2.3 and 5.6.7); a date that has passed is no wait |
 /// | `x-amz-retry-after` | milliseconds |
-pub fn retry_after<'a>(header: impl Fn(&'static str) -> Option<&'a str>, now: SystemTime) -> Option<Duration> {
-    let standard = header("retry-after").and_then(|text| seconds(text).or_else(|| date(text, now)));
-    let amazon = header("x-amz-retry-after").and_then(whole_number).map(Duration::from_millis);
-    standard.max(amazon)
+///
+/// Seconds and milliseconds may have decimals, which the standard does not know and backends send.
+pub fn retry_after<'a, I>(headers: impl Fn(&'static str) -> I, now: SystemTime) -> Option<Duration>
+where
+    I: Iterator<Item = &'a str>,
+{
+    let standard = headers("retry-after").filter_map(|text| number(text, 1.0).or_else(|| date(text, now)));
+    let amazon = headers("x-amz-retry-after").filter_map(|text| number(text, 1_000.0));
+    standard.chain(amazon).max()
 }
 
-fn seconds(text: &str) -> Option<Duration> {
-    whole_number(text).map(Duration::from_secs)
-}
-
+/// In any of three forms, of which two are obsolete and have to be read.
 fn date(text: &str, now: SystemTime) -> Option<Duration> {
-    let date = DateTime::from_str(text.trim(), Format::HttpDate).ok()?;
-    Some(SystemTime::try_from(date).ok()?.duration_since(now).unwrap_or_default())
+    let date = httpdate::parse_http_date(text.trim()).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// A number beyond all bounds is the longest wait, not none.
-fn whole_number(text: &str) -> Option<u64> {
+/// So many parts of a second. A number beyond all bounds is the longest wait, not none.
+fn number(text: &str, in_a_second: f64) -> Option<Duration> {
     let text = text.trim();
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: f64 = (is_number(whole) && is_number(decimals)).then(|| text.parse().ok())??;
+    Some(Duration::try_from_secs_f64(number / in_a_second).unwrap_or(Duration::MAX))
 }
 
 #[cfg(test)]
@@ -178,7 +182,10 @@ mod tests {
     const NOW: Duration = Duration::from_secs(784_111_777);
 
     fn answer(status: u16, headers: &[(&'static str, &'static str)], body: &'static str) -> HttpAnswer {
-        let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
+        let headers = headers.iter().fold(HeaderMap::new(), |mut all, (name, value)| {
+            all.append(*name, value.parse().unwrap());
+            all
+        });
         let status = StatusCode::from_u16(status).unwrap();
         HttpAnswer { service: "The carrier", status, headers, body: body.into(), at: UNIX_EPOCH + NOW }
     }
@@ -241,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_read_in_all_three_spellings() {
+    fn retry_after_is_read_in_every_spelling() {
         let read = |headers: &[(&'static str, &'static str)]| meaning(&answer(429, headers, "")).2;
         assert_eq!(read(&[("retry-after", "120")]), Some(Duration::from_mins(2)));
         assert_eq!(read(&[("retry-after", "0")]), Some(Duration::ZERO));
@@ -249,9 +256,30 @@ mod tests {
         assert_eq!(read(&[("retry-after", "Sun, 06 Nov 1994 08:49:27 GMT")]), Some(Duration::ZERO));
         assert_eq!(read(&[("x-amz-retry-after", "1500")]), Some(Duration::from_millis(1500)));
         assert_eq!(read(&[("retry-after", "1"), ("x-amz-retry-after", "1500")]), Some(Duration::from_millis(1500)));
-        for nonsense in ["soon", "-1", "1.5", ""] {
+        for nonsense in ["soon", "-1", "+1", "1.", ".5", "1.5.2", "1e3", "inf", "NaN", "0x10", "1 2", "", "."] {
             assert_eq!(read(&[("retry-after", nonsense)]), None, "{nonsense:?}");
         }
+    }
+
+    #[test]
+    fn decimals_and_the_older_forms_of_a_date_are_read_as_well() {
+        for (header, value, millis) in [
+            ("retry-after", "1.5", 1_500),
+            ("retry-after", "60.0", 60_000),
+            ("retry-after", " 7 ", 7_000),
+            ("x-amz-retry-after", "1500.0", 1_500),
+            ("retry-after", "Sunday, 06-Nov-94 08:49:47 GMT", 10_000),
+            ("retry-after", "Sun Nov  6 08:49:47 1994", 10_000),
+        ] {
+            let wait = meaning(&answer(429, &[(header, value)], "")).2;
+            assert_eq!(wait, Some(Duration::from_millis(millis)), "{header}: {value}");
+        }
+    }
+
+    #[test]
+    fn of_several_waits_the_longest_counts() {
+        const TWICE: &[(&str, &str)] = &[("retry-after", "1"), ("retry-after", "9"), ("retry-after", "soon")];
+        assert_eq!(meaning(&answer(429, TWICE, "")).2, Some(Duration::from_secs(9)));
     }
 
     #[test]

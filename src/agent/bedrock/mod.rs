@@ -1,0 +1,182 @@
+//! A model on Amazon Bedrock, through `Converse` or `ConverseStream`.
+//!
+//! | layer | does |
+//! | --- | --- |
+//! | the SDK's client | signs, sends, repeats what was throttled, not answered or answered by a 5xx: 3 requests at most |
+//! | this module | sets the time of each call, turns messages and errors into the SDK's types and back |
+//! | the loop | repeats a `ModelTimeout`, `ModelError` or `ModelNotReady` once; nothing else |
+//!
+//! **Time.** The SDK waits for ever for an answer that never comes, so each call has an `operation_timeout`: all its
+//! attempts and waits together. Between two events of a stream no timeout of the SDK counts; the same moment ends it here.
+//!
+//! **Retries are always `standard`**, whatever `RETRY_MODE` says for the other clients. Adaptive mode delays first attempts
+//! after a throttle, for many seconds, and this process asks the model one thing at a time: there is no load to lower, only a
+//! deadline to miss.
+//!
+//! **The retry quota is each call's own.** The SDK's is shared by a whole process and region, and 25 calls that fail empty
+//! it; from then on the first 503 of any later conversation is final, long after the storm. A loop ends at its first call
+//! that fails, so a storm costs two more requests a conversation, and no more.
+
+mod blocks;
+mod document;
+mod failure;
+mod stream;
+
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_sdk_bedrockruntime::{
+    Client, Config,
+    config::{
+        Builder, StalledStreamProtectionConfig,
+        retry::{RetryConfig, RetryPartition},
+    },
+    types::{InferenceConfiguration, Message, SystemContentBlock, ToolConfiguration},
+};
+use aws_smithy_types::error::operation::BuildError;
+use futures_util::future::BoxFuture;
+use tokio::time::{Instant, timeout_at};
+
+use self::{
+    failure::{failed, failure, sentence, stream_failure},
+    stream::Joined,
+};
+use crate::{
+    agent::{
+        drive::Model,
+        model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
+    },
+    aws,
+};
+
+/// A stream may stand still for as long: a model that thinks sends nothing.
+const STALLED: Duration = Duration::from_mins(1);
+/// Attempts of one call, the first included.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// A model on Bedrock.
+#[derive(Debug)]
+pub struct Bedrock {
+    client: Client,
+    model: String,
+    streams: bool,
+}
+
+impl Bedrock {
+    /// The model of this id (or inference profile), through Converse.
+    pub fn new(sdk: &SdkConfig, model: impl Into<String>) -> Self {
+        let retries = sdk.retry_config().cloned().unwrap_or_else(RetryConfig::standard);
+        let retries = RetryConfig::standard()
+            .with_max_attempts(MAX_ATTEMPTS)
+            .with_initial_backoff(retries.initial_backoff())
+            .with_max_backoff(retries.max_backoff());
+        let config = Builder::from(sdk)
+            .retry_config(retries)
+            .stalled_stream_protection(StalledStreamProtectionConfig::enabled().grace_period(STALLED).build());
+        Self { client: Client::from_conf(config.build()), model: model.into(), streams: false }
+    }
+
+    /// The same through `ConverseStream`: text is heard as it comes.
+    #[must_use]
+    pub fn streaming(self) -> Self {
+        Self { streams: true, ..self }
+    }
+
+    async fn ask(&self, request: Request, limit: Duration) -> Result<ModelReply, ModelFailure> {
+        let sent = self
+            .client
+            .converse()
+            .model_id(&self.model)
+            .set_messages(Some(request.messages))
+            .set_system(request.system)
+            .set_tool_config(request.tools)
+            .set_inference_config(request.inference)
+            .customize()
+            .config_override(terms(limit))
+            .send();
+        match Box::pin(sent).await {
+            Ok(output) => Ok(blocks::reply(&output)),
+            Err(error) => Err(failure(&error)),
+        }
+    }
+
+    async fn ask_streaming(
+        &self,
+        request: Request,
+        limit: Duration,
+        heard: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<ModelReply, ModelFailure> {
+        let ends = Instant::now() + limit;
+        let sent = self
+            .client
+            .converse_stream()
+            .model_id(&self.model)
+            .set_messages(Some(request.messages))
+            .set_system(request.system)
+            .set_tool_config(request.tools)
+            .set_inference_config(request.inference)
+            .customize()
+            .config_override(terms(limit))
+            .send();
+        let mut stream = Box::pin(sent).await.map_err(|error| failure(&error))?.stream;
+        let mut joined = Joined::default();
+        loop {
+            match timeout_at(ends, stream.recv()).await {
+                Ok(Ok(Some(event))) => {
+                    if let Some(text) = joined.take(event) {
+                        heard(&text);
+                    }
+                }
+                Ok(Ok(None)) => break,
+                // A message that is whole stays whole, whatever happens to what follows it.
+                _ if joined.is_whole() => break,
+                Ok(Err(error)) => return Err(stream_failure(&error)),
+                Err(_) => return Err(failed(ModelFailureKind::Timeout, sentence(ModelFailureKind::Timeout))),
+            }
+        }
+        joined.reply().ok_or_else(|| failed(ModelFailureKind::Unavailable, BROKEN_OFF))
+    }
+}
+
+const BROKEN_OFF: &str = "The model's answer broke off in the middle, and nothing of it was run.";
+
+impl Model for Bedrock {
+    fn converse<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        limit: Duration,
+        heard: &'a mut (dyn FnMut(&str) + Send),
+    ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
+        Box::pin(async move {
+            let invalid = |_| failed(ModelFailureKind::Invalid, sentence(ModelFailureKind::Invalid));
+            let request = Request::of(request).map_err(invalid)?;
+            if self.streams { self.ask_streaming(request, limit, heard).await } else { self.ask(request, limit).await }
+        })
+    }
+}
+
+/// A request in the SDK's types.
+struct Request {
+    messages: Vec<Message>,
+    system: Option<Vec<SystemContentBlock>>,
+    tools: Option<ToolConfiguration>,
+    inference: Option<InferenceConfiguration>,
+}
+
+impl Request {
+    fn of(request: &ModelRequest) -> Result<Self, BuildError> {
+        let limit = request.max_output_tokens.map(|most| i32::try_from(most).unwrap_or(i32::MAX));
+        Ok(Self {
+            messages: blocks::messages(&request.messages)?,
+            system: request.system.as_ref().map(|text| vec![SystemContentBlock::Text(text.clone())]),
+            tools: request.tool_config.as_ref().map(blocks::tool_configuration).transpose()?,
+            inference: limit.map(|most| InferenceConfiguration::builder().max_tokens(most).build()),
+        })
+    }
+}
+
+/// What counts for one call only.
+fn terms(limit: Duration) -> Builder {
+    let timeouts = aws::timeouts().to_builder().operation_timeout(limit).build();
+    Config::builder().timeout_config(timeouts).retry_partition(RetryPartition::custom("converse").build())
+}

@@ -1,0 +1,106 @@
+//! A person's approval that the tool itself asks for, when the call is on its way already; and what a call is told that
+//! waits for a person, or was refused by one.
+//!
+//! | the attempts before, of this call or of one whose record it took over | the record | the model reads |
+//! | --- | --- | --- |
+//! | surely did nothing | is released, and waits anew | `approval_required`, nothing was changed |
+//! | may have been done (`Keyed`) | waits as it is, and keeps the doubt | `outcome_unknown`, and that it waits |
+//!
+//! Why keep the record in doubt? Released, it would say that nothing was done. Given up to the next call, as after any
+//! other failure in doubt, it would be asked for approval by every call and could be approved by none. So it waits with
+//! its doubt. If a person approves, the call runs with the same key, and what was done already is not done twice; if a
+//! person refuses, what may have been done is still not denied.
+
+use super::{
+    answer::{Answer, of_heir},
+    attempt::Ended,
+    explain,
+    pipeline::Pipeline,
+    recorded::{note, unavailable},
+    run::{Run, new_owner},
+};
+use crate::{
+    idempotency::{Claim, Guard, Key, Settled},
+    outcome::{Changed, Failure, FailureKind},
+    tool::Definition,
+};
+
+impl Pipeline {
+    /// The tool has found that a person has to approve this call: asks for that, or goes on if one has.
+    pub(super) async fn ask(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &mut Claim,
+        guard: Option<Guard>,
+        ended: &Ended,
+    ) -> Result<Result<Guard, Answer>, Failure> {
+        if run.maybe_done {
+            return ask_in_doubt(run, guard, ended).await.map(Err);
+        }
+        if let Some(guard) = guard {
+            match guard.release(run.deadline.time_to_settle()).await {
+                // The record begins anew, so its owner does: no late copy of this release can touch it.
+                Ok(Settled::AsWritten) => claim.owner = new_owner(),
+                Ok(Settled::Superseded(record)) => {
+                    if let Some(answer) = of_heir(run, record) {
+                        return Ok(Err(answer));
+                    }
+                }
+                // It may land at any time, and then whatever goes on here has no record.
+                Err(error) => return Err(unavailable(run, &error)),
+            }
+        }
+        run.needs_approval = true;
+        claim.for_approval = Some(run.arguments.to_string());
+        self.enter(run, key, claim).await.map_err(|failure| match failure.kind() {
+            FailureKind::ApprovalRequired => waits(run.tool(), ended.text(), false),
+            _ => failure,
+        })
+    }
+}
+
+/// The same where an attempt may have been done: the record waits as it is.
+async fn ask_in_doubt(run: &mut Run<'_>, guard: Option<Guard>, ended: &Ended) -> Result<Answer, Failure> {
+    let unknown = explain::unknown(run.tool(), ended.text());
+    let Some(guard) = guard else { return Err(unknown) };
+    match guard.await_approval(&run.arguments.to_string(), run.deadline.time_to_settle()).await {
+        Ok(Settled::AsWritten) => Err(waits(run.tool(), ended.text(), true)),
+        Ok(Settled::Superseded(record)) => of_heir(run, record).ok_or(unknown),
+        // The next call finds the record waiting, or takes it over.
+        Err(error) => {
+            note(run, &error);
+            Err(unknown)
+        }
+    }
+}
+
+/// The call waits for a person. `why` is the tool's sentence, if it has one.
+pub(super) fn waits(tool: &Definition, why: &str, maybe_done: bool) -> Failure {
+    let next = "which cannot be given in this conversation. Tell the user that it waits for approval. Asking again is \
+                harmless, and does not speed it up.";
+    if maybe_done {
+        let text = format!(
+            "{why} An earlier attempt may have done it. To try it again needs the approval of a person, {next}"
+        );
+        return in_doubt(tool, text.trim_start());
+    }
+    let text = format!("{why} This call needs the approval of a person, {next}");
+    explain::nothing(tool, FailureKind::ApprovalRequired, text.trim_start())
+}
+
+/// A person has refused the call.
+pub(super) fn refused(tool: &Definition, maybe_done: bool) -> Failure {
+    if maybe_done {
+        let text = "An earlier attempt may have done this, and a person has refused to have it tried again. Do not ask for it \
+                    again; tell the user.";
+        return in_doubt(tool, text);
+    }
+    let text = "A person has refused this call. Do not ask for it again; tell the user.";
+    explain::nothing(tool, FailureKind::Denied, text)
+}
+
+/// Only a person can go on from here.
+fn in_doubt(tool: &Definition, text: &str) -> Failure {
+    Failure::new(FailureKind::OutcomeUnknown, text).with_changed(Changed::Unknown, tool.wording.unknown.clone())
+}

@@ -1,0 +1,266 @@
+//! `dev alarms`: the CloudFormation template of the alarms, for every tool, the function and its tables.
+//!
+//! Each says in its description what has happened and where the runbook is: the chapter of `docs/operations.md` that has
+//! the name of the alarm.
+
+use std::{io::Write, process::ExitCode};
+
+use serde_json::{Value, json};
+
+use super::{Trouble, schema, stacks, template::yaml};
+use crate::tool::{Definition, Effect, Entry, Toolbox};
+
+pub(super) const HELP: &str = "\
+Example:
+  dev alarms > infra/alarms.yaml";
+
+/// Prints the template.
+pub fn run() -> Result<ExitCode, Trouble> {
+    let template = template(&schema::toolbox()?, &stacks::tables());
+    write!(std::io::stdout(), "{template}")
+        .map_err(|error| Trouble(format!("The template cannot be printed: {error}.")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One kind of alarm of a tool. It looks at five minutes at a time.
+struct Rule {
+    /// The end of its name, and its chapter in the runbook in lower case with hyphens.
+    name: &'static str,
+    chapter: &'static str,
+    says: &'static str,
+    /// Whether only tools with an effect have it.
+    of_effects: bool,
+    metric: &'static str,
+    statistic: &'static str,
+    goes: Goes,
+}
+
+/// When an alarm goes.
+enum Goes {
+    /// At the first that is counted.
+    AtOnce,
+    /// At so many in five minutes, which is a parameter.
+    AtLeast(&'static str),
+    /// Below so much, which is a parameter, in two of three periods.
+    Below(&'static str),
+    /// When the counted ones are more than so many percent of the calls, a parameter, in two of three periods.
+    Percent(&'static str),
+}
+
+const RULES: [Rule; 5] = [
+    Rule {
+        name: "ErrorRate",
+        chapter: "error-rate",
+        says: "too many calls fail by a fault that no other call could have avoided.",
+        of_effects: false,
+        metric: "Faults",
+        statistic: "Sum",
+        goes: Goes::Percent("FaultPercent"),
+    },
+    Rule {
+        name: "OutcomeUnknown",
+        chapter: "outcome-unknown",
+        says: "an effect may or may not have happened. Somebody has to find out.",
+        of_effects: true,
+        metric: "OutcomeUnknown",
+        statistic: "Sum",
+        goes: Goes::AtOnce,
+    },
+    Rule {
+        name: "CompletionLost",
+        chapter: "completion-lost",
+        says: "an effect is done, but its record does not say so.",
+        of_effects: true,
+        metric: "CompletionLost",
+        statistic: "Sum",
+        goes: Goes::AtOnce,
+    },
+    Rule {
+        name: "Denied",
+        chapter: "denied",
+        says: "calls are refused.",
+        of_effects: false,
+        metric: "Denied",
+        statistic: "Sum",
+        goes: Goes::AtLeast("DeniedCount"),
+    },
+    Rule {
+        name: "Headroom",
+        chapter: "headroom",
+        says: "the slowest calls end in the reserve, right before the host's deadline.",
+        of_effects: false,
+        metric: "HeadroomMs",
+        statistic: "p1",
+        goes: Goes::Below("ReserveMs"),
+    },
+];
+
+const PARAMETERS: [stacks::Parameter<'static>; 8] = [
+    ("FunctionName", "The Lambda function.", None),
+    ("LogGroup", "The function's log group.", None),
+    ("TopicArn", "The SNS topic that is told; empty for none.", Some("")),
+    (
+        "FaultPercent",
+        "The share of calls with a fault, in percent, above which a tool's error rate alarms.",
+        Some("10"),
+    ),
+    ("DeniedCount", "How many refusals of a tool in five minutes alarm.", Some("1")),
+    ("ReserveMs", "The function's RESERVE_MS: less headroom than this alarms.", Some("500")),
+    stacks::SERVICE,
+    stacks::NAMESPACE,
+];
+
+/// The template, for these tools and the tables of these settings.
+pub fn template(toolbox: &Toolbox, tables: &[String]) -> String {
+    let mut parameters = PARAMETERS.to_vec();
+    parameters.push(stacks::RUNBOOK);
+    parameters.extend(tables.iter().map(|name| (name.as_str(), "A DynamoDB table.", None)));
+    let mut text = stacks::head("dev alarms > infra/alarms.yaml", "The alarms of the tools.", &parameters);
+    text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n\nResources:\n";
+    for (name, resource) in resources(toolbox, tables) {
+        text += &format!("  {name}:\n");
+        yaml(&resource, 4, &mut text);
+    }
+    text
+}
+
+fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
+    let mut resources = vec![
+        (String::from("DeadProcesses"), dead_processes()),
+        (String::from("DeadProcess"), dead_process()),
+        (String::from("FunctionErrors"), of_function("Errors", "function-errors", "invocations end with an error.", 5)),
+        (
+            String::from("FunctionThrottled"),
+            of_function("Throttles", "function-throttled", "invocations are throttled.", 1),
+        ),
+    ];
+    resources.extend(tables.iter().map(|table| (format!("{table}Throttled"), of_table(table))));
+    for tool in toolbox.iter().map(Entry::definition) {
+        let rules = RULES.iter().filter(|rule| !rule.of_effects || tool.effect != Effect::ReadOnly);
+        resources.extend(rules.map(|rule| (stacks::pascal(tool.name) + rule.name, of_tool(tool, rule))));
+    }
+    resources
+}
+
+/// The share of calls that has to be exceeded counts from so many calls in five minutes: of two calls, one is no rate.
+const LEAST_CALLS: u32 = 10;
+
+fn of_tool(tool: &Definition, rule: &Rule) -> Value {
+    let metric = |name: &str| {
+        let dimensions = json!([
+            {"Name": "Service", "Value": {"Ref": "Service"}},
+            {"Name": "Tool", "Value": tool.name},
+        ]);
+        json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
+    };
+    let mut own = match rule.goes {
+        Goes::Percent(_) => {
+            let query = |id: &str, name: &str| {
+                json!({"Id": id, "ReturnData": false,
+                "MetricStat": {"Metric": metric(name), "Period": PERIOD, "Stat": rule.statistic}})
+            };
+            let expression = format!("IF(calls >= {LEAST_CALLS}, 100 * counted / calls, 0)");
+            json!({"Metrics": [
+                {"Id": "rate", "Label": "percent", "Expression": expression},
+                query("counted", rule.metric),
+                query("calls", "Calls"),
+            ]})
+        }
+        _ => {
+            let mut own = metric(rule.metric);
+            let statistic = if rule.statistic.starts_with('p') { "ExtendedStatistic" } else { "Statistic" };
+            own[statistic] = rule.statistic.into();
+            own["Period"] = PERIOD.into();
+            own
+        }
+    };
+    let (comparison, threshold, periods) = match rule.goes {
+        Goes::AtOnce => ("GreaterThanThreshold", json!(0), (1, 1)),
+        Goes::AtLeast(count) => ("GreaterThanOrEqualToThreshold", json!({"Ref": count}), (1, 1)),
+        Goes::Below(least) => ("LessThanThreshold", json!({"Ref": least}), (2, 3)),
+        Goes::Percent(most) => ("GreaterThanThreshold", json!({"Ref": most}), (2, 3)),
+    };
+    own["ComparisonOperator"] = comparison.into();
+    own["Threshold"] = threshold;
+    alarm(own, periods, &format!("{}: {}", tool.name, rule.says), rule.chapter)
+}
+
+const PERIOD: u32 = 300;
+
+fn of_function(metric: &str, chapter: &str, says: &str, least: u32) -> Value {
+    let own = json!({
+        "Namespace": "AWS/Lambda",
+        "MetricName": metric,
+        "Dimensions": [{"Name": "FunctionName", "Value": {"Ref": "FunctionName"}}],
+        "Statistic": "Sum",
+        "Period": PERIOD,
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        "Threshold": least,
+    });
+    alarm(own, (1, 1), says, chapter)
+}
+
+fn of_table(table: &str) -> Value {
+    let query = |id: &str, name: &str| {
+        json!({"Id": id, "ReturnData": false, "MetricStat": {"Period": PERIOD, "Stat": "Sum", "Metric": {
+            "Namespace": "AWS/DynamoDB",
+            "MetricName": name,
+            "Dimensions": [{"Name": "TableName", "Value": {"Ref": table}}],
+        }}})
+    };
+    let own = json!({
+        // Neither metric is there while nothing is throttled; the sum takes those that are.
+        "Metrics": [
+            {"Id": "throttled", "Label": "throttled", "Expression": "SUM(METRICS())"},
+            query("reads", "ReadThrottleEvents"),
+            query("writes", "WriteThrottleEvents"),
+        ],
+        "ComparisonOperator": "GreaterThanThreshold",
+        "Threshold": 0,
+    });
+    alarm(own, (1, 1), &format!("{table}: requests are throttled."), "throttled-table")
+}
+
+/// The name of the metric that [`dead_processes`] makes of Lambda's own log lines.
+const DEAD_PROCESSES: &str = "DeadProcesses";
+
+/// Lambda's report of an invocation that it has ended, or whose process has ended itself.
+fn dead_processes() -> Value {
+    let pattern = "{ $.type = \"platform.report\" && ($.record.status = \"timeout\" || $.record.errorType = \"Runtime.*\" || $.record.errorType = \"Sandbox.*\") }";
+    json!({
+        "Type": "AWS::Logs::MetricFilter",
+        "Properties": {
+            "LogGroupName": {"Ref": "LogGroup"},
+            "FilterPattern": pattern,
+            "MetricTransformations": [{
+                "MetricNamespace": {"Fn::Sub": "${Namespace}/${Service}"},
+                "MetricName": DEAD_PROCESSES,
+                "MetricValue": "1",
+                "Unit": "Count",
+            }],
+        },
+    })
+}
+
+fn dead_process() -> Value {
+    let own = json!({
+        "Namespace": {"Fn::Sub": "${Namespace}/${Service}"},
+        "MetricName": DEAD_PROCESSES,
+        "Statistic": "Sum",
+        "Period": PERIOD,
+        "ComparisonOperator": "GreaterThanThreshold",
+        "Threshold": 0,
+    });
+    alarm(own, (1, 1), "Lambda had to end an invocation, or its process ended itself.", "dead-process")
+}
+
+fn alarm(mut own: Value, (datapoints, periods): (u32, u32), says: &str, chapter: &str) -> Value {
+    let told = json!({"Fn::If": ["HasTopic", [{"Ref": "TopicArn"}], {"Ref": "AWS::NoValue"}]});
+    own["AlarmDescription"] = json!({"Fn::Sub": format!("${{Service}}, {says} ${{Runbook}}#{chapter}")});
+    own["AlarmActions"] = told.clone();
+    own["OKActions"] = told;
+    own["DatapointsToAlarm"] = datapoints.into();
+    own["EvaluationPeriods"] = periods.into();
+    own["TreatMissingData"] = "notBreaching".into();
+    json!({"Type": "AWS::CloudWatch::Alarm", "Properties": own})
+}

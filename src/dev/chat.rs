@@ -1,0 +1,310 @@
+//! `dev chat`: the agent loop with a real model, at a terminal. Tools and tables are the demo's.
+
+use std::{
+    io::{IsTerminal, Write, stdin, stdout},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use clap::Args;
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{
+    Trouble,
+    account::{Tone, tell},
+    faults::Fault,
+    invoke::from_milliseconds,
+    seed,
+    stage::Stage,
+};
+use crate::{
+    agent::{
+        bedrock::Bedrock,
+        drive::Happening,
+        report::{Item, Report},
+        run::ToolCall,
+        settings::LoopSettings,
+        stop::Stop,
+        store::ConversationTable,
+        turn::{Agent, Around, Wish},
+    },
+    aws,
+    call::Deadline,
+    clock::Clock,
+    idempotency::{Pending, Store, Verdict},
+    outcome::Outcome,
+    settings::{Env, RetryMode},
+    tool::Caller,
+};
+
+#[derive(Debug, Args)]
+pub struct Chat {
+    /// The model or the inference profile; without it `MODEL_ID` counts.
+    #[arg(long, value_name = "ID")]
+    pub model: Option<String>,
+    /// Keep the embedded database in this file, the conversations among it.
+    #[arg(long, value_name = "PATH")]
+    pub db: Option<PathBuf>,
+    /// Go on with this conversation, or begin it.
+    #[arg(long, value_name = "ID", requires = "db")]
+    pub conversation: Option<String>,
+    /// The name in which you approve and refuse. It stands in the records.
+    #[arg(long, value_name = "NAME", env = "USER", default_value = "terminal")]
+    pub by: String,
+    /// The time that one turn has, in milliseconds.
+    #[arg(long = "deadline-ms", value_name = "N", default_value = "300000", value_parser = from_milliseconds)]
+    pub deadline: Duration,
+    /// Let the backend of TOOL misbehave N times, or always, as for `dev invoke`; may be given again.
+    #[arg(long = "fault", value_name = "TOOL=KIND[*N]")]
+    pub faults: Vec<Fault>,
+}
+
+/// What `--help` says after the options.
+pub const HELP: &str = "\
+Talks to a model on Bedrock, with the credentials and the region of the environment (AWS_PROFILE, AWS_REGION, …). Each line
+of stdin is a message; the model's text is on stdout, all else on stderr. /resume goes on with a turn that has stopped.
+
+A call that needs approval waits until you have decided: y, n, or Enter to leave it. The model cannot decide. With --db
+another terminal can: `dev pending`, `dev approve`, `dev deny`; then /resume.
+
+Ctrl-C ends the turn with its report. SYSTEM_PROMPT, MAX_STEPS, MAX_TOKENS and the other limits count as on Lambda. The
+model costs what Bedrock charges.
+
+Examples:
+  AWS_REGION=us-east-1 dev chat --model amazon.nova-lite-v1:0
+  dev chat --model amazon.nova-lite-v1:0 --db shop.db --conversation monday
+  dev chat --model amazon.nova-lite-v1:0 --fault get_order=throttle*2";
+
+/// Talks until the end of stdin, or Ctrl-C.
+pub async fn run(options: Chat) -> Result<ExitCode, Trouble> {
+    let mut talk = Talk::begin(options).await?;
+    talk.end_on_ctrl_c();
+    while let Some(line) = talk.hear("> ").await {
+        match line.trim() {
+            "" => {}
+            "/resume" => talk.turn(Wish::Resume).await?,
+            message => talk.turn(Wish::Say(message.to_owned())).await?,
+        }
+    }
+    Ok(if talk.agent.ending().has_begun() { ExitCode::from(130) } else { ExitCode::SUCCESS })
+}
+
+struct Talk {
+    agent: Arc<Agent>,
+    records: Store,
+    lines: mpsc::UnboundedReceiver<String>,
+    conversation: String,
+    by: String,
+    time: Duration,
+    reserve: Duration,
+    db: Option<PathBuf>,
+    _stage: Stage, // the database ends with it
+}
+
+impl Talk {
+    async fn begin(options: Chat) -> Result<Self, Trouble> {
+        let settings = settings(options.model)?;
+        let sdk = aws::sdk_config(RetryMode::Standard).await;
+        if sdk.region().is_none_or(|region| region.as_ref().is_empty()) {
+            return Err(Trouble(String::from("No AWS region is set. Set AWS_REGION, for example to us-east-1.")));
+        }
+        let stage = Stage::set(options.db.as_deref(), options.faults, false, None).await?;
+        let pipeline = stage.handler.pipeline().clone();
+        if let Some(fault) = ConversationTable::fault(settings.keep, pipeline.toolbox()) {
+            return Err(Trouble(fault));
+        }
+        let client = stage.dynamodb();
+        let records = Store::new(client.clone(), seed::IDEMPOTENCY, Clock::system());
+        let table = ConversationTable::new(client, settings.conversations_table, Clock::system(), settings.keep);
+        let model = Box::new(Bedrock::new(&sdk, settings.model).streaming());
+        let agent = Agent::new(model, pipeline, table, settings.limits).with_system(settings.system);
+        Ok(Self {
+            agent: Arc::new(agent),
+            records,
+            lines: lines(),
+            conversation: options.conversation.unwrap_or_else(|| format!("chat-{:016x}", rand::random::<u64>())),
+            by: options.by,
+            time: options.deadline,
+            reserve: stage.reserve,
+            db: options.db,
+            _stage: stage,
+        })
+    }
+
+    fn end_on_ctrl_c(&self) {
+        let agent = Arc::clone(&self.agent);
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                agent.end();
+            }
+        });
+    }
+
+    /// The next line. `None` at the end of stdin, and of the process.
+    async fn hear(&mut self, prompt: &str) -> Option<String> {
+        if stdin().is_terminal() {
+            print(prompt);
+        }
+        tokio::select! {
+            biased;
+            () = self.agent.ending().begun() => None,
+            line = self.lines.recv() => line,
+        }
+    }
+
+    /// One turn, and those that follow from decisions on what waits.
+    async fn turn(&mut self, wish: Wish) -> Result<(), Trouble> {
+        let mut wish = wish;
+        loop {
+            let report = match self.agent.turn(&self.conversation, wish, self.around(), &mut told()).await {
+                Ok(report) => report,
+                Err(error) => {
+                    tell(Tone::Bad, &format!("error: {error}"));
+                    return Ok(());
+                }
+            };
+            account(&report);
+            if report.stop != Stop::AwaitingApproval || !self.decide(&report.waiting).await? {
+                return Ok(());
+            }
+            wish = Wish::Resume;
+        }
+    }
+
+    fn around(&self) -> Around {
+        let deadline = Deadline::new(Instant::now().checked_add(self.time), self.reserve, self.time);
+        Around { request_id: String::new(), trace_id: None, deadline, caller: Caller::default() }
+    }
+
+    /// Asks the person about each call that waits. True if all are decided.
+    async fn decide(&mut self, waiting: &[Item]) -> Result<bool, Trouble> {
+        let pending = self.records.pending().await.map_err(|error| Trouble(error.to_string()))?;
+        let mut all = true;
+        for key in waiting.iter().filter_map(|item| item.key.as_deref()) {
+            // What is shown is what the record holds: that, and nothing else, will run.
+            match pending.iter().find(|call| call.key == key) {
+                Some(call) => all &= self.ask(call).await?,
+                None => tell(Tone::Quiet, &format!("{key}: somebody has decided already, or it no longer waits.")),
+            }
+        }
+        Ok(all)
+    }
+
+    async fn ask(&mut self, call: &Pending) -> Result<bool, Trouble> {
+        if stdin().is_terminal() {
+            while self.lines.try_recv().is_ok() {} // nobody has decided before the question was put
+        }
+        tell(Tone::Bad, &format!("{} {}", call.tool, call.arguments));
+        let verdict = match self.hear("Approve? y, n, or Enter to leave it: ").await.as_deref().map(str::trim) {
+            Some("y" | "yes") => Verdict::Approve,
+            Some("n" | "no") => Verdict::Deny,
+            _ => {
+                self.tell_how_to_decide(&call.key);
+                return Ok(false);
+            }
+        };
+        match self.records.decide_approval(&call.key, &self.by, verdict).await {
+            Ok(_) => tell(Tone::Quiet, if verdict == Verdict::Approve { "Approved." } else { "Denied." }),
+            Err(error) => tell(Tone::Bad, &error.to_string()),
+        }
+        Ok(true)
+    }
+
+    fn tell_how_to_decide(&self, key: &str) {
+        let how = match &self.db {
+            Some(db) => format!("It waits: dev approve {key} --by NAME --db {}, then /resume.", db.display()),
+            None => String::from("It waits: /resume asks again."),
+        };
+        tell(Tone::Quiet, &format!("{how} Another message counts as \"not approved\"."));
+    }
+}
+
+/// The settings of a loop, with the demo's table.
+fn settings(model: Option<String>) -> Result<LoopSettings, Trouble> {
+    let mut env = Env::from_lookup(move |name| match name {
+        "MODEL_ID" => model.clone().map(Into::into).or_else(|| std::env::var_os(name)),
+        "CONVERSATIONS_TABLE" => Some(seed::CONVERSATIONS.into()),
+        other => std::env::var_os(other),
+    });
+    let settings = LoopSettings::read(&mut env);
+    env.finish().map_err(|error| Trouble(error.to_string()))?;
+    Ok(settings)
+}
+
+/// The lines of stdin, read on a thread of their own: nothing can end a read.
+fn lines() -> mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in stdin().lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// Text at once; a line for each call.
+fn told() -> impl FnMut(Happening<'_>) + Send {
+    let mut within_text = false;
+    move |happening| {
+        if let Happening::Heard(text) = happening {
+            within_text = true;
+            print(text);
+            return;
+        }
+        if std::mem::take(&mut within_text) {
+            print("\n");
+        }
+        match happening {
+            Happening::ModelFailed(failure) => tell(Tone::Bad, &failure.sentence),
+            Happening::Began(calls) => {
+                for call in calls {
+                    tell(Tone::Quiet, &format!("calls {}", line(call)));
+                }
+            }
+            Happening::Ended(call, outcome) => ended(call, outcome),
+            _ => {}
+        }
+    }
+}
+
+fn ended(call: &ToolCall, outcome: &Outcome) {
+    match outcome {
+        Outcome::Success { replayed: true, .. } => tell(Tone::Good, &format!("{}: it was done before", line(call))),
+        Outcome::Success { .. } => tell(Tone::Good, &format!("{}: success", line(call))),
+        Outcome::Failure(failure) => {
+            tell(Tone::Bad, &format!("{}: {}: {}", line(call), failure.kind(), plain(&failure.message(), 400)));
+        }
+    }
+}
+
+fn line(call: &ToolCall) -> String {
+    format!("{} {}", plain(&call.tool, 80), plain(&call.input.to_string(), 200))
+}
+
+/// How the turn ended. A model that has answered has been heard.
+fn account(report: &Report) {
+    print("\n");
+    if report.stop == Stop::EndTurn && report.unknown.is_empty() {
+        let usage = report.usage;
+        tell(Tone::Quiet, &format!("{} steps, {} calls, {} tokens", report.steps, report.tool_calls, usage.total()));
+    } else {
+        tell(Tone::Bad, &format!("stopped: {}", report.stop));
+        print(&format!("{}\n", report.text()));
+    }
+}
+
+/// Model text may hold what a terminal would obey.
+fn plain(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(most).collect()
+}
+
+/// To stdout, at once. Where nobody can read it, nothing else suffers.
+fn print(text: &str) {
+    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let mut out = stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

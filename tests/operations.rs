@@ -1,0 +1,101 @@
+//! `docs/operations.md` is what people read when they are woken: its tables and queries are those of the code.
+#![cfg(feature = "dev")]
+
+use std::{
+    collections::BTreeSet,
+    process::{Command, Stdio},
+};
+
+mod support;
+
+use action_group::telemetry::metrics::METRICS;
+use serde_json::{Value, json};
+use support::{Event, Fault, World};
+
+const DOCUMENT: &str = include_str!("../docs/operations.md");
+
+fn chapter(heading: &str) -> &'static str {
+    let rest = DOCUMENT.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no chapter {heading}")).1;
+    rest.split("\n## ").next().unwrap_or(rest)
+}
+
+/// The cells of a chapter's table, its two heads left out.
+fn rows(heading: &str) -> Vec<Vec<String>> {
+    let lines = chapter(heading).lines().filter(|line| line.starts_with('|')).skip(2);
+    lines.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+#[test]
+fn the_table_of_metrics_is_that_of_the_code() {
+    let told: Vec<_> = rows("Metrics").iter().map(|row| row.join(" | ")).collect();
+    let known: Vec<_> =
+        METRICS.iter().map(|metric| format!("`{}` | {} | {}", metric.name, metric.unit(), metric.meaning)).collect();
+    assert_eq!(told, known, "the rows should be:\n| {} |\n", known.join(" |\n| "));
+    let always = METRICS.iter().take_while(|metric| metric.is_in_every_line()).count();
+    assert_eq!(always, METRICS.iter().filter(|metric| metric.is_in_every_line()).count());
+    assert!(chapter("Metrics").contains("The first eight are in every line") && always == 8, "{always}");
+}
+
+/// The names in the first column.
+fn fields() -> BTreeSet<String> {
+    rows("Log lines").iter().map(|row| row[0].trim_matches('`').to_owned()).collect()
+}
+
+/// The lines of some calls of the real program, at DEBUG.
+async fn lines() -> Vec<Value> {
+    let world = World::start(env!("CARGO_BIN_EXE_action-group")).await;
+    let mut function = world.launch_beside(env!("CARGO_BIN_EXE_action-group"), &[("RUST_LOG", "debug")]).await;
+    world.faults.misbehave("UpdateItem", [Fault::Silence]);
+    for event in ["create-shipping-label", "get-order", "refund-order"] {
+        function.invoke(Event::file(&format!("converse/{event}.json"))).await;
+    }
+    let missing = json!({"toolUse": {"toolUseId": "t1", "name": "get_order", "input": {"order_id": "ORD-00000"}}});
+    function.invoke(Event::json(&missing)).await;
+    function.invoke(Event::file("agent-function/get-order.json")).await;
+    let output = function.output_when(|output| output.matches("\"message\":\"call\"").count() == 5).await;
+    output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[tokio::test]
+async fn every_field_of_a_line_is_explained_and_every_field_that_is_explained_exists() {
+    let fields = fields();
+    let lines = lines().await;
+    let mut seen = BTreeSet::new();
+    for line in lines.iter().filter(|line| ["call", "attempt"].contains(&line["message"].as_str().unwrap_or_default()))
+    {
+        seen.extend(line.as_object().expect("an object").keys().cloned());
+    }
+    assert!(seen.is_subset(&fields), "not explained: {:?}", seen.difference(&fields));
+    // These need a fault of ours.
+    let rare = BTreeSet::from(["reference", "fault"].map(str::to_owned));
+    let missing: BTreeSet<_> = fields.difference(&seen).filter(|field| !rare.contains(*field)).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?}");
+}
+
+#[test]
+fn a_fault_of_ours_leaves_its_reference_and_its_type_in_the_line() {
+    let event = concat!(env!("CARGO_MANIFEST_DIR"), "/events/converse/get-order.json");
+    let mut dev = Command::new(env!("CARGO_BIN_EXE_dev"));
+    dev.args(["invoke", "--fault", "get_order=leak", event]).env("RUST_LOG", "info").stdin(Stdio::null());
+    let output = dev.output().expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("reference=") && said.contains("fault="), "{said}");
+}
+
+#[test]
+fn the_queries_ask_for_fields_that_exist() {
+    let fields = fields();
+    let words =
+        ["fields", "filter", "sort", "desc", "limit", "stats", "count", "as", "pct", "min", "sum", "by", "and", "or"];
+    let made = ["calls", "p50", "p99", "least_headroom"];
+    let queries: Vec<_> = chapter("Queries").split("```").skip(1).step_by(2).collect();
+    assert_eq!(queries.len(), 3);
+    for query in queries {
+        let outside = query.split('"').step_by(2).collect::<String>(); // without texts in quotes
+        for word in outside.split(|c: char| !c.is_ascii_alphanumeric() && !"_@".contains(c)) {
+            let is_name = word.starts_with(|c: char| c.is_ascii_alphabetic());
+            let known = words.contains(&word) || made.contains(&word) || fields.contains(word);
+            assert!(!is_name || known, "{word} in {query}");
+        }
+    }
+}

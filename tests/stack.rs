@@ -1,0 +1,321 @@
+//! What is deployed around the function: the dashboard and the alarms follow the tools and the metrics, and each role may
+//! do what the code does, and nothing else.
+#![cfg(feature = "dev")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use action_group::{
+    call::longest,
+    dev::{self, alarms, dashboard, stacks},
+    settings::Env,
+    telemetry::{UNKNOWN_TOOL, metrics},
+    tool::{Entry, Toolbox},
+};
+use serde_json::Value;
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn toolbox() -> Toolbox {
+    let example = |name: &str| match name {
+        "CARRIER_URL" => "https://carrier.example.com",
+        "MAIL_FROM" => "shop@example.com",
+        _ => "a-table",
+    };
+    let mut env = Env::from_lookup(move |name| Some(example(name).into()));
+    let settings = action_group::tools::Settings::read(&mut env);
+    let sdk = dev::sdk_config("http://127.0.0.1:9", dev::database::http_client());
+    action_group::tools::toolbox(action_group::tools::Backends::new(&settings, &sdk)).expect("tools without faults")
+}
+
+#[test]
+fn the_dashboard_and_the_alarms_are_those_of_the_tools() {
+    let (toolbox, tables) = (toolbox(), stacks::tables());
+    for (name, wanted) in [
+        ("infra/dashboard.yaml", dashboard::template(&toolbox, &tables)),
+        ("infra/alarms.yaml", alarms::template(&toolbox, &tables)),
+    ] {
+        if std::env::var_os("UPDATE_TEMPLATE").is_some() {
+            fs::write(file(name), wanted).expect("the file can be written");
+            continue;
+        }
+        assert!(
+            read(name) == wanted,
+            "{name} is not up to date. Mend it with: UPDATE_TEMPLATE=1 cargo test --test stack"
+        );
+    }
+}
+
+/// The widgets of the dashboard as it is checked in.
+fn widgets() -> Vec<Value> {
+    let template = read("infra/dashboard.yaml");
+    let (_, body) = template.split_once("DashboardBody: !Sub |\n").expect("a body");
+    let body: Value = serde_json::from_str(body).expect("the body is JSON");
+    body["widgets"].as_array().expect("widgets").clone()
+}
+
+/// Tool and metric of each curve that is ours.
+fn on_the_dashboard() -> BTreeSet<(String, String)> {
+    let curves = widgets()
+        .into_iter()
+        .flat_map(|widget| widget["properties"]["metrics"].as_array().cloned().unwrap_or_default());
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let ours = curves.filter(|curve| curve[0] == "${Namespace}").map(|curve| {
+        assert_eq!((&curve[2], &curve[3], &curve[4]), (&"Service".into(), &"${Service}".into(), &"Tool".into()));
+        (text(&curve[5]), text(&curve[1]))
+    });
+    ours.collect()
+}
+
+/// The resources of a template with their lines.
+fn resources(template: &str) -> BTreeMap<String, Vec<String>> {
+    let lines = template.lines().skip_while(|line| *line != "Resources:").skip(1);
+    let lines = lines.take_while(|line| line.starts_with(' ') || line.is_empty());
+    let mut resources = BTreeMap::<_, Vec<_>>::new();
+    let mut current = String::new();
+    for line in lines {
+        match line.strip_prefix("  ").and_then(|line| line.strip_suffix(':')) {
+            Some(name) if !name.starts_with([' ', '#']) => name.clone_into(&mut current),
+            _ => resources.entry(current.clone()).or_default().push(line.to_owned()),
+        }
+    }
+    resources
+}
+
+/// What stands after this key, without quotes.
+fn values(lines: &[String], key: &str) -> Vec<String> {
+    let value = |line: &String| {
+        let line = line.trim().trim_start_matches("- ");
+        Some(line.strip_prefix(key)?.strip_prefix(": ")?.trim_matches('"').to_owned())
+    };
+    lines.iter().filter_map(value).collect()
+}
+
+/// The metrics of each alarm, by its name.
+fn alarms_by_name() -> BTreeMap<String, Vec<String>> {
+    let resources = resources(&read("infra/alarms.yaml")).into_iter();
+    let alarms = resources
+        .filter(|(_, lines)| values(lines, "Type").first().is_some_and(|kind| kind == "AWS::CloudWatch::Alarm"));
+    alarms.collect()
+}
+
+#[test]
+fn every_metric_on_the_dashboard_and_in_the_alarms_exists_and_every_metric_is_shown() {
+    let shown: BTreeSet<_> = on_the_dashboard().into_iter().map(|(_, metric)| metric).collect();
+    let known: BTreeSet<_> = metrics::METRICS.iter().map(|metric| metric.name.to_owned()).collect();
+    assert_eq!(shown, known);
+    let mut ours = 0;
+    for (name, lines) in alarms_by_name() {
+        if !lines.iter().any(|line| line.trim() == "- Name: \"Tool\"") {
+            continue; // of the function or a table
+        }
+        for metric in values(&lines, "MetricName") {
+            assert!(known.contains(&metric), "{name}: {metric}");
+            ours += 1;
+        }
+    }
+    assert!(ours > 10, "only {ours}");
+}
+
+#[test]
+fn every_tool_is_on_the_dashboard_and_has_its_alarms() {
+    let shown = on_the_dashboard();
+    let alarms = alarms_by_name();
+    for tool in toolbox().names().chain([UNKNOWN_TOOL]) {
+        assert!(shown.contains(&(tool.to_owned(), String::from("Calls"))), "{tool}");
+    }
+    for tool in toolbox().names() {
+        let own = alarms.values().filter(|lines| values(lines, "Value").contains(&tool.to_owned())).count();
+        assert!(own >= 3, "{tool} has {own} alarms");
+    }
+}
+
+#[test]
+fn the_metric_of_dead_processes_is_made_by_the_filter_that_stands_beside_the_alarm() {
+    let resources = resources(&read("infra/alarms.yaml"));
+    let metric = |name: &str| values(&resources[name], "MetricName");
+    assert_eq!(metric("DeadProcesses"), metric("DeadProcess"));
+}
+
+/// The anchors of a document's headings, as GitHub makes them.
+fn anchors(document: &str) -> BTreeSet<String> {
+    let headings = document.lines().filter(|line| line.starts_with('#'));
+    headings.map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-")).collect()
+}
+
+#[test]
+fn every_alarm_has_a_runbook() {
+    let anchors = anchors(&read("docs/operations.md"));
+    for (name, lines) in alarms_by_name() {
+        let text =
+            lines.iter().find(|line| line.contains("${Runbook}#")).unwrap_or_else(|| panic!("{name} has no link"));
+        let chapter = text.split("${Runbook}#").nth(1).expect("a link").trim_matches('"');
+        assert!(anchors.contains(chapter), "{name}: docs/operations.md has no chapter {chapter}");
+    }
+}
+
+#[test]
+fn each_nested_stack_gets_what_its_template_asks_for() {
+    let template = read("template.yaml");
+    let resources = resources(&template);
+    for (stack, name) in [("Dashboard", "infra/dashboard.yaml"), ("Alarms", "infra/alarms.yaml")] {
+        let nested = read(name);
+        let (parameters, _) = nested.split_once("\nResources:").expect("resources");
+        let (_, parameters) = parameters.split_once("Parameters:\n").expect("parameters");
+        let names = parameters.lines().filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
+        for parameter in names.filter(|name| !name.starts_with(' ') && !["FaultPercent", "DeniedCount"].contains(name))
+        {
+            assert_eq!(values(&resources[stack], parameter).len(), 1, "{stack} does not get {parameter}");
+        }
+    }
+}
+
+/// What AWS itself does with a role, for the settings of the template: no line of ours calls it.
+const PLUMBING: [&str; 7] = [
+    "logs:CreateLogStream",
+    "logs:PutLogEvents",
+    "xray:PutTraceSegments",
+    "xray:PutTelemetryRecords",
+    "kms:Decrypt",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+];
+
+/// What calls an SDK: an operation's method, or a write in a transaction, which needs the permission of that write and
+/// none of its own.
+const CALLS: [(&str, &str); 13] = [
+    (".put_item()", "dynamodb:PutItem"),
+    (".get_item()", "dynamodb:GetItem"),
+    (".update_item()", "dynamodb:UpdateItem"),
+    (".delete_item()", "dynamodb:DeleteItem"),
+    (".query()", "dynamodb:Query"),
+    (".scan()", "dynamodb:Scan"),
+    (".batch_get_item()", "dynamodb:BatchGetItem"),
+    (".batch_write_item()", "dynamodb:BatchWriteItem"),
+    ("Put::builder()", "dynamodb:PutItem"),
+    ("Update::builder()", "dynamodb:UpdateItem"),
+    ("Delete::builder()", "dynamodb:DeleteItem"),
+    ("ConditionCheck::builder()", "dynamodb:ConditionCheckItem"),
+    (".send_email()", "ses:SendEmail"),
+];
+
+/// The sources of the Lambda programs: no tests, and nothing of the local program.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && !path.ends_with("src/dev") && !path.ends_with("tests") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The actions that the SDK calls in these sources need.
+fn needed(of_approver: bool) -> BTreeSet<String> {
+    let mut paths = Vec::new();
+    sources(&file("src"), &mut paths);
+    let mut needed = BTreeSet::new();
+    for path in paths {
+        let text = fs::read_to_string(&path).expect("a source");
+        let (code, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
+        for sdk in code.split("aws_sdk_").skip(1).filter_map(|rest| rest.split("::").next()) {
+            assert!(["dynamodb", "sesv2"].contains(&sdk), "{}: CALLS does not know aws_sdk_{sdk}", path.display());
+        }
+        // The approver is the only one that decides, and decides only.
+        if code.contains("aws_sdk_") && path.ends_with("idempotency/approvals.rs") == of_approver {
+            needed.extend(CALLS.iter().filter(|(call, _)| code.contains(call)).map(|(_, action)| (*action).to_owned()));
+        }
+    }
+    needed
+}
+
+/// The actions of every role of the template.
+fn allowed() -> BTreeMap<String, BTreeSet<String>> {
+    let mut roles = BTreeMap::new();
+    for (name, lines) in resources(&read("template.yaml")) {
+        let is_role = values(&lines, "Type").first().is_some_and(|kind| kind.starts_with("AWS::IAM::"));
+        let lists = values(&lines, "Action");
+        let actions = lists
+            .iter()
+            .flat_map(|list| list.trim_matches(['[', ']']).split(','))
+            .map(|action| action.trim().to_owned());
+        let actions: BTreeSet<_> = actions.filter(|action| action != "sts:AssumeRole").collect();
+        if is_role && !actions.is_empty() {
+            roles.insert(name, actions);
+        }
+    }
+    roles
+}
+
+#[test]
+fn each_role_may_do_what_the_code_does_and_nothing_else() {
+    let roles = allowed();
+    let names: Vec<_> = roles.keys().map(String::as_str).collect();
+    assert_eq!(names, ["ActionGroupRole", "AgentRole", "ApproverRole", "GatewayPolicy"]);
+    for (role, of_approver) in [("ActionGroupRole", false), ("ApproverRole", true)] {
+        let used: BTreeSet<_> =
+            roles[role].iter().filter(|action| !PLUMBING.contains(&action.as_str())).cloned().collect();
+        assert_eq!(used, needed(of_approver), "{role}");
+    }
+    // Bedrock and the gateway act by themselves.
+    assert_eq!(roles["AgentRole"], BTreeSet::from([String::from("bedrock:InvokeModel")]));
+    assert_eq!(roles["GatewayPolicy"], BTreeSet::from([String::from("lambda:InvokeFunction")]));
+}
+
+#[test]
+fn no_permission_has_a_wildcard_but_that_of_x_ray() {
+    let template = read("template.yaml");
+    let lines: Vec<_> = template.lines().collect();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.trim().starts_with("Resource: \"*\"")) {
+        assert!(lines[at - 1].contains("xray:"), "line {}: {line}", at + 1);
+    }
+    assert!(allowed().values().flatten().all(|action| !action.contains('*')));
+}
+
+/// A number of a parameter of the template.
+fn number(parameter: &str, key: &str) -> u64 {
+    let template = read("template.yaml");
+    let mut lines = template.lines().skip_while(|line| line.trim_end() != format!("  {parameter}:"));
+    lines.next().unwrap_or_else(|| panic!("there is no {parameter}"));
+    let own: Vec<_> = lines.take_while(|line| line.starts_with("    ")).map(str::to_owned).collect();
+    values(&own, key)[0].parse().unwrap_or_else(|_| panic!("{parameter}: {key}"))
+}
+
+#[test]
+fn no_timeout_that_the_template_takes_is_too_short_for_a_tool() {
+    let needed =
+        |tool: &action_group::tool::Definition| longest(tool) + Duration::from_millis(number("ReserveMs", "Default"));
+    for tool in toolbox().iter().map(Entry::definition) {
+        let least = Duration::from_secs(number("TimeoutSeconds", "MinValue"));
+        assert!(
+            least >= needed(tool),
+            "TimeoutSeconds may be {least:?}, but {} may need {:?}",
+            tool.name,
+            needed(tool)
+        );
+    }
+    assert!(number("TimeoutSeconds", "MaxValue") <= 900, "Lambda's own limit");
+}
+
+/// What the process takes before a payload, with a margin, and how often a payload of the largest size is held at once:
+/// measured, one of 6 MB takes 21 MB more than a small one.
+const BASE_MB: u64 = 32;
+const PAYLOAD_MB: u64 = 6;
+const COPIES: u64 = 4;
+
+#[test]
+fn the_least_memory_that_the_template_takes_holds_the_largest_payload() {
+    assert!(number("MemorySize", "MinValue") >= BASE_MB + PAYLOAD_MB * COPIES);
+    assert!(number("MemorySize", "Default") >= number("MemorySize", "MinValue"));
+}
