@@ -3,6 +3,7 @@
 use std::{io::Write, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
+use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::{
@@ -24,6 +25,7 @@ use crate::{
     },
     call::Deadline,
     ending::Ending,
+    runtime::asked_to_end,
     telemetry::Origin,
     tool::Caller,
 };
@@ -73,6 +75,8 @@ A SCRIPT is a JSON object:
 Stdout holds one JSON object: stop, answer, requests (as they were sent), attempted (the calls that were run), usage, and
 report, the whole hand-off. All else is on stderr.
 
+Ctrl-C and SIGTERM end the loop with its report.
+
 Exit code: 0 however the loop ended, 1 if the conversation could not be kept, 2 for bad usage or a bad script.
 
 Examples:
@@ -87,7 +91,7 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     let metrics = options.metrics.as_deref().map(create).transpose()?;
     let stage = Stage::set(options.db.as_deref(), options.faults.clone(), false, metrics).await?;
     let (run, revision) = conversation(&options, &script, &conversations, &stage).await?;
-    let ending = ended_by_ctrl_c(&stage);
+    let ending = ended_by_signal(&stage);
     let host = Instant::now().checked_add(options.deadline);
     let driver = Driver {
         model: &script.model(),
@@ -148,15 +152,21 @@ async fn conversation(
     Ok((run, revision))
 }
 
-/// Ctrl-C ends the loop with its report.
-fn ended_by_ctrl_c(stage: &Stage) -> Ending {
+/// Ctrl-C and SIGTERM end the loop with its report.
+fn ended_by_signal(stage: &Stage) -> Ending {
     let (ending, pipeline) = (Ending::new(), stage.handler.pipeline().clone());
     let begins = ending.clone();
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            begins.begin();
-            pipeline.end();
+    let mut asked = Box::pin(async move {
+        tokio::select! {
+            Ok(()) = tokio::signal::ctrl_c() => {}
+            () = asked_to_end() => {}
         }
+        begins.begin();
+        pipeline.end();
     });
+    // From the first look at it on, the signals are caught.
+    if (&mut asked).now_or_never().is_none() {
+        tokio::spawn(asked);
+    }
     ending
 }

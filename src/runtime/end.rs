@@ -28,7 +28,7 @@ const NAME_HEADER: &str = "lambda-extension-name";
 const ID_HEADER: &str = "lambda-extension-identifier";
 
 /// Waits until the process is asked to end.
-pub(super) async fn asked() {
+pub(crate) async fn asked() {
     if let Err(error) = signal().await {
         tracing::warn!(%error, "The end of the process cannot be foreseen.");
         std::future::pending::<()>().await;

@@ -46,6 +46,8 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::{runtime::Handle, select, time::Instant};
 
+#[cfg(feature = "dev")]
+pub(crate) use self::end::asked as asked_to_end;
 pub use self::{
     api::{Api, ApiError},
     workers::run,

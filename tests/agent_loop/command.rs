@@ -1,7 +1,7 @@
 //! `dev run-loop` as a process: what it prints, how it ends, and what it says of a bad script.
 
 use std::{
-    io::Write,
+    io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -161,6 +161,32 @@ fn a_process_that_died_right_after_an_effect_is_followed_by_one_that_does_not_re
     assert_eq!((&done["answer"], &done["attempted"][0]["outcome"]), (&json!("It is done."), &json!("replayed")));
     let effects: Value = serde_json::from_slice(&std::fs::read(effects).expect("written")).expect("JSON");
     assert_eq!(effects["refunds"].as_array().map(Vec::len), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_loop_with_its_report() {
+    for signal in ["-INT", "-TERM"] {
+        let mut child = dev()
+            .args(["run-loop", "--fault", "get_order=hang", "examples/loop/look-up.json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        // The first request is told after the loop has begun to listen for signals.
+        let mut told = BufReader::new(child.stderr.take().expect("stderr")).lines();
+        assert!(told.any(|line| line.expect("UTF-8").starts_with("request 1")));
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+        assert!(killed.success());
+        let rest = std::thread::spawn(move || told.for_each(drop)); // a full pipe would hold it up
+        let loops = document(&child.wait_with_output().expect("it ends"));
+        rest.join().expect("read to its end");
+        assert_eq!(
+            (&loops["stop"], &loops["report"]["resume"]),
+            (&json!("interrupted"), &json!("continue")),
+            "{signal}"
+        );
+    }
 }
 
 /// What stands in the document between two lines of a fenced block.

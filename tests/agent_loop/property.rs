@@ -248,7 +248,7 @@ fn act(run: &mut AgentRun, world: &mut World, chance: &Chance) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn whatever_comes_the_loop_ends_within_its_limits_and_makes_no_effect_twice(
