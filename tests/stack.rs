@@ -193,7 +193,7 @@ const PLUMBING: [&str; 7] = [
 
 /// What calls an SDK: an operation's method, or a write in a transaction, which needs the permission of that write and
 /// none of its own.
-const CALLS: [(&str, &str); 13] = [
+const CALLS: [(&str, &str); 15] = [
     (".put_item()", "dynamodb:PutItem"),
     (".get_item()", "dynamodb:GetItem"),
     (".update_item()", "dynamodb:UpdateItem"),
@@ -207,6 +207,8 @@ const CALLS: [(&str, &str); 13] = [
     ("Delete::builder()", "dynamodb:DeleteItem"),
     ("ConditionCheck::builder()", "dynamodb:ConditionCheckItem"),
     (".send_email()", "ses:SendEmail"),
+    (".converse()", "bedrock:InvokeModel"),
+    (".converse_stream()", "bedrock:InvokeModelWithResponseStream"),
 ];
 
 /// The sources of the Lambda programs: no tests, and nothing of the local program.
@@ -221,21 +223,31 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The actions that the SDK calls in these sources need.
-fn needed(of_approver: bool) -> BTreeSet<String> {
+/// The role or policy that has to allow what this source calls. The approver is the only one that decides, and decides
+/// only; the loop has what it calls itself, and the tools' policy beside it.
+fn owner(source: &Path) -> &'static str {
+    if source.ends_with("idempotency/approvals.rs") {
+        "ApproverRole"
+    } else if source.starts_with(file("src/agent")) {
+        "LoopRole"
+    } else {
+        "ToolsPolicy"
+    }
+}
+
+/// The actions that the SDK calls in the sources of this owner need.
+fn needed(by: &str) -> BTreeSet<String> {
     let mut paths = Vec::new();
     sources(&file("src"), &mut paths);
     let mut needed = BTreeSet::new();
-    for path in paths {
+    for path in paths.into_iter().filter(|path| owner(path) == by) {
         let text = fs::read_to_string(&path).expect("a source");
         let (code, _) = text.split_once("#[cfg(test)]").unwrap_or((&text, ""));
         for sdk in code.split("aws_sdk_").skip(1).filter_map(|rest| rest.split("::").next()) {
-            assert!(["dynamodb", "sesv2"].contains(&sdk), "{}: CALLS does not know aws_sdk_{sdk}", path.display());
+            let known = ["dynamodb", "sesv2", "bedrockruntime"];
+            assert!(known.contains(&sdk), "{}: CALLS does not know aws_sdk_{sdk}", path.display());
         }
-        // The approver is the only one that decides, and decides only.
-        if code.contains("aws_sdk_") && path.ends_with("idempotency/approvals.rs") == of_approver {
-            needed.extend(CALLS.iter().filter(|(call, _)| code.contains(call)).map(|(_, action)| (*action).to_owned()));
-        }
+        needed.extend(CALLS.iter().filter(|(call, _)| code.contains(call)).map(|(_, action)| (*action).to_owned()));
     }
     needed
 }
@@ -262,12 +274,15 @@ fn allowed() -> BTreeMap<String, BTreeSet<String>> {
 fn each_role_may_do_what_the_code_does_and_nothing_else() {
     let roles = allowed();
     let names: Vec<_> = roles.keys().map(String::as_str).collect();
-    assert_eq!(names, ["ActionGroupRole", "AgentRole", "ApproverRole", "GatewayPolicy"]);
-    for (role, of_approver) in [("ActionGroupRole", false), ("ApproverRole", true)] {
+    let known = ["ActionGroupRole", "AgentRole", "ApproverRole", "GatewayPolicy", "LoopRole", "ToolsPolicy"];
+    assert_eq!(names, known);
+    for role in ["ApproverRole", "LoopRole", "ToolsPolicy"] {
         let used: BTreeSet<_> =
             roles[role].iter().filter(|action| !PLUMBING.contains(&action.as_str())).cloned().collect();
-        assert_eq!(used, needed(of_approver), "{role}");
+        assert_eq!(used, needed(role), "{role}");
     }
+    // What the function does beside running tools is Lambda's.
+    assert!(roles["ActionGroupRole"].iter().all(|action| PLUMBING.contains(&action.as_str())));
     // Bedrock and the gateway act by themselves.
     assert_eq!(roles["AgentRole"], BTreeSet::from([String::from("bedrock:InvokeModel")]));
     assert_eq!(roles["GatewayPolicy"], BTreeSet::from([String::from("lambda:InvokeFunction")]));
