@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::{
     authorise::Authorise,
     call::{Call, Deadline, Pipeline, Surroundings, Task, longest},
-    conversation::{Limits, Watch},
+    conversation_guard::{Limits, Watch},
     door::{self, Door, Event, Memory, Refusal, Request},
     outcome::{Changed, Failure, FailureKind, Outcome},
     payload::{self, Payload},

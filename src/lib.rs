@@ -17,7 +17,7 @@
 //! | [`call`] | a call's life, from name and arguments to outcome |
 //! | [`arguments`] | the schema the model is told, and the check against it |
 //! | [`authorise`] | who may do what: a seam for a policy of your own |
-//! | [`conversation`] | limits for loops that others run: a budget of calls, and a stop to calls that keep failing |
+//! | [`conversation_guard`] | limits for loops that others run: a budget of calls, and a stop to calls that keep failing |
 //! | [`readable`] | what a tool says, without characters that nobody sees |
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
@@ -44,7 +44,7 @@ pub mod authorise;
 pub mod aws;
 pub mod call;
 pub mod clock;
-pub mod conversation;
+pub mod conversation_guard;
 #[cfg(feature = "dev")]
 pub mod dev;
 pub mod door;

@@ -13,7 +13,7 @@ use action_group::{
     authorise::{Authorise, Decision},
     call::Pipeline,
     clock::Clock,
-    conversation::Limits,
+    conversation_guard::Limits,
     door::DOORS,
     handler::{Handler, Invocation, Terms},
     telemetry::Telemetry,

@@ -14,7 +14,7 @@ use action_group::{
     authorise::Decision,
     call::Pipeline,
     clock::Clock,
-    conversation::Limits,
+    conversation_guard::Limits,
     door::DOORS,
     handler::{Handler, Invocation, Terms},
     idempotency::Store,

@@ -72,7 +72,7 @@ impl World {
             default_budget: Duration::from_secs(5),
             identity_header: None,
             doors: DOORS.iter().collect(),
-            limits: action_group::conversation::Limits::default(),
+            limits: action_group::conversation_guard::Limits::default(),
         };
         Self { handler: Handler::new(pipeline, terms), says, database }
     }

@@ -113,7 +113,7 @@ pub struct Request {
     pub memory: Memory,
 }
 
-/// Where the [counts of a conversation](crate::conversation) are kept from one event to the next.
+/// Where the [counts of a conversation](crate::conversation_guard) are kept from one event to the next.
 #[derive(Clone, Debug, Default)]
 pub enum Memory {
     /// In the table of records, if the calls have a conversation.

@@ -22,7 +22,7 @@ use std::{ops::RangeInclusive, time::Duration};
 pub use self::env::{Env, SettingsError};
 pub(crate) use self::log_filter::log_filter;
 use crate::{
-    conversation::Limits,
+    conversation_guard::Limits,
     door::{DOORS, Door, named},
 };
 

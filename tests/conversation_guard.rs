@@ -15,7 +15,7 @@ use std::{
 use action_group::{
     call::Pipeline,
     clock::Clock,
-    conversation::Limits,
+    conversation_guard::Limits,
     door::DOORS,
     handler::{Handler, Invocation, Terms},
     idempotency::Store,
