@@ -38,7 +38,7 @@ pub async fn build() -> Result<Handler, StartError> {
     assemble(&settings, toolbox, &sdk, Box::new(stdout()))
 }
 
-/// A function of these tools. Metric lines go to `metrics`. A policy goes in here, by [`Handler::authorised_by`].
+/// A function of these tools. Metric lines go to `metrics`.
 ///
 /// # Errors
 ///
@@ -64,7 +64,8 @@ pub fn assemble(
     Ok(Handler::new(pipeline, terms))
 }
 
-/// What runs the calls of these tools, whoever asks for them. Metric lines go to `metrics`.
+/// What runs the calls of these tools, whoever asks for them: the doors, the agent's loop, the local program. So a policy goes
+/// in here, by [`Pipeline::authorised_by`]. Metric lines go to `metrics`.
 pub fn pipeline(settings: &Settings, toolbox: Toolbox, sdk: &SdkConfig, metrics: Box<dyn Write + Send>) -> Pipeline {
     let clock = Clock::system();
     let telemetry = Telemetry::new(&settings.metrics_namespace, &settings.service, clock.clone(), metrics);

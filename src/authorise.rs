@@ -29,8 +29,8 @@
 //! ```
 //!
 //! One that asks somebody else implements [`Authorise`]; `examples/authorise.rs` is a whole function with one, and
-//! `docs/doors.md` says how Cedar goes in. It is handed over by
-//! [`Handler::authorised_by`](crate::handler::Handler::authorised_by).
+//! `docs/doors.md` says how Cedar goes in. It is handed over in [`app::pipeline`](crate::app::pipeline), by
+//! [`Pipeline::authorised_by`](crate::call::Pipeline::authorised_by), so that it counts for the doors and for the loop.
 
 use std::borrow::Cow;
 

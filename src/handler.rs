@@ -92,10 +92,11 @@ impl Handler {
         Self { pipeline, terms }
     }
 
-    /// The same, with a policy that is asked about each call.
+    /// The same, with a policy that is asked about each call through its doors. One for all calls of a deployment goes to
+    /// [`app::pipeline`](crate::app::pipeline).
     #[must_use]
     pub fn authorised_by(self, policy: impl Authorise) -> Self {
-        Self { pipeline: self.pipeline.authorised_by(Arc::new(policy)), ..self }
+        Self { pipeline: self.pipeline.authorised_by(policy), ..self }
     }
 
     /// The pipeline that its calls run through, for a loop in this process.

@@ -202,7 +202,7 @@ async fn a_call_that_times_out_leaves_its_line() {
 async fn a_call_that_panics_leaves_its_line() {
     let (pipeline, lines) = pipeline(Effect::ReadOnly);
     let panics = |_: &Definition, _: &Value, _: &action_group::tool::Caller| -> Decision { panic!("SECRET-1") };
-    let pipeline = pipeline.authorised_by(Arc::new(panics));
+    let pipeline = pipeline.authorised_by(panics);
     pipeline.run(call("hangs"), &around()).await;
     let lines = lines.read();
     assert_eq!((lines.len(), &lines[0]["Internal"], &lines[0]["Tool"]), (1, &json!(1), &json!("hangs")));

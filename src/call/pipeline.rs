@@ -65,8 +65,8 @@ impl Pipeline {
 
     /// The same, with a policy that is asked about each call.
     #[must_use]
-    pub fn authorised_by(self, policy: Arc<dyn Authorise>) -> Self {
-        Self { policy, ..self }
+    pub fn authorised_by(self, policy: impl Authorise) -> Self {
+        Self { policy: Arc::new(policy), ..self }
     }
 
     /// Ends all attempts and waits at once, because the process is to end. Their records are settled by what is known.

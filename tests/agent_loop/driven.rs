@@ -12,10 +12,12 @@ use action_group::{
         run::AgentRun,
         stop::{Resume, Stop},
     },
+    authorise::Decision,
     idempotency::Verdict,
+    tool::{Caller, Definition},
 };
 use futures_util::{FutureExt, future::BoxFuture};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     machine::{calls, look, says, wide},
@@ -48,6 +50,21 @@ async fn a_tool_that_fails_at_once_does_not_cost_its_sibling_the_result_and_the_
         "{results:?}"
     );
     assert!(start.elapsed() < Duration::from_secs(2), "they run at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_policy_is_asked_about_the_calls_of_the_loop() {
+    let mut world = World::stopped();
+    let no_mail = |tool: &Definition, _: &Value, caller: &Caller| match (tool.name, caller.conversation()) {
+        ("mail", Some("c")) => Decision::deny("no-mail"),
+        _ => Decision::Allow,
+    };
+    world.pipeline = world.pipeline.authorised_by(no_mail);
+    let batch = calls([("a", "mail", json!({"to": "ada"})), ("b", "look", json!({"what": "x"}))]);
+    let model = Replies::new([batch, says("I may not.")]);
+    let report = world.drive(&model).await.report;
+    assert!(model.results()[0].contains("The caller may not make this call."), "{:?}", model.results());
+    assert_eq!((report.failed.len(), report.done.len(), world.did("mail"), world.did("look")), (1, 1, 0, 1));
 }
 
 #[tokio::test(start_paused = true)]
