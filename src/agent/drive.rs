@@ -22,6 +22,7 @@ use super::{
     model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
     report::Report,
     run::{AgentRun, Next, ToolCall},
+    stop::Resume,
 };
 use crate::{
     call::{Arguments, Call, Deadline, Pipeline, Standing, Surroundings},
@@ -81,6 +82,16 @@ pub enum SaveError {
     /// The place where it is kept does not answer.
     #[error("The conversations cannot be reached. Try again later.")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl SaveError {
+    /// How a conversation can go on that could not be saved.
+    const fn resume(&self) -> Resume {
+        match self {
+            Self::TooLarge { .. } => Resume::BeginAnew,
+            _ => Resume::Continue,
+        }
+    }
 }
 
 /// Drives the turns of one conversation.
@@ -156,7 +167,7 @@ impl Driver<'_> {
                     Err(SaveError::Superseded) => return Err(SaveError::Superseded),
                     Err(error) => {
                         tracing::warn!(conversation = id, cause = ?error, "a conversation could not be saved");
-                        let report = run.unsaved(&error);
+                        let report = run.unsaved(error.resume(), &error.to_string());
                         return Ok(Driven { run, revision, report });
                     }
                 }

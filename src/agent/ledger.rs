@@ -3,8 +3,21 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{limits::Limits, report::Item, run::ToolCall, words::Why};
+use super::{limits::Limits, words::Why};
 use crate::outcome::{Changed, Outcome};
+
+/// A call that is to be run.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Its number in the conversation, from 0.
+    pub ordinal: usize,
+    /// The id of its result.
+    pub id: String,
+    /// The tool, as the model wrote it.
+    pub tool: String,
+    /// The arguments, as the model wrote them.
+    pub input: Value,
+}
 
 /// One call that the model asked for.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -68,25 +81,10 @@ impl Entry {
     pub const fn is_open(&self) -> bool {
         matches!(self.fate, Fate::Open | Fate::Waiting(_))
     }
-
-    /// The entry as a report has it.
-    pub fn item(&self) -> Item {
-        let (outcome, message, key) = match &self.fate {
-            Fate::Open => ("open", None, None),
-            Fate::Waiting(key) => ("awaiting_approval", None, key.clone()),
-            Fate::NotRun { reason, .. } => ("not_run", Some(format!("not run, because {reason}")), None),
-            Fate::Done { replayed: false } => ("success", None, None),
-            Fate::Done { replayed: true } => ("replayed", None, None),
-            Fate::Failed { kind, message, .. } => (kind.as_str(), Some(message.clone()), None),
-        };
-        let (tool, arguments) = (self.call.tool.clone(), arguments(&self.call.input));
-        Item { tool, arguments, outcome: outcome.to_owned(), message, key }
-    }
 }
 
-/// The arguments, if they are not so many that they would hide everything else.
-fn arguments(input: &Value) -> Value {
-    const MOST: usize = 4_000;
-    let size = input.to_string().len();
-    if size > MOST { Value::from(format!("({size} bytes)")) } else { input.clone() }
+impl std::fmt::Debug for ToolCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolCall").field("ordinal", &self.ordinal).field("id", &self.id).finish_non_exhaustive()
+    }
 }

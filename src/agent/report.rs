@@ -97,7 +97,7 @@ impl Report {
             Fate::Failed { changed: Known::Unknown, .. } => &mut self.unknown,
             Fate::Failed { changed: Known::Nothing, .. } => &mut self.failed,
         };
-        list.push(entry.item());
+        list.push(Item::of(entry));
     }
 
     /// The report with its answer: the model's words if they end the turn, else why it stopped, and the facts.
@@ -164,6 +164,19 @@ fn section(title: &str, items: &[Item]) -> String {
 }
 
 impl Item {
+    fn of(Entry { call, fate }: &Entry) -> Self {
+        let (outcome, message, key) = match fate {
+            Fate::Open => ("open", None, None),
+            Fate::Waiting(key) => ("awaiting_approval", None, key.clone()),
+            Fate::NotRun { reason, .. } => ("not_run", Some(format!("not run, because {reason}")), None),
+            Fate::Done { replayed: false } => ("success", None, None),
+            Fate::Done { replayed: true } => ("replayed", None, None),
+            Fate::Failed { kind, message, .. } => (kind.as_str(), Some(message.clone()), None),
+        };
+        let (tool, arguments) = (call.tool.clone(), shown(&call.input));
+        Self { tool, arguments, outcome: outcome.to_owned(), message, key }
+    }
+
     /// `refund_order {"amount_cents":1500,…}: why`.
     fn line(&self) -> String {
         let call = format!("{} {}", cut(&self.tool, 80), cut(&self.arguments.to_string(), 200));
@@ -174,6 +187,13 @@ impl Item {
             _ => call,
         }
     }
+}
+
+/// The arguments, if they are not so many that they would hide everything else.
+fn shown(arguments: &Value) -> Value {
+    const MOST: usize = 4_000;
+    let size = arguments.to_string().len();
+    if size > MOST { Value::from(format!("({size} bytes)")) } else { arguments.clone() }
 }
 
 fn cut(text: &str, most: usize) -> String {

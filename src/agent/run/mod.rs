@@ -24,8 +24,8 @@ mod view;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+pub use super::ledger::ToolCall;
 use super::{
     budget::Measured,
     conversation::Message,
@@ -59,25 +59,6 @@ pub enum Next {
     Pause(Vec<Item>),
     /// Nothing: the turn is over, or this driver must not go on with it.
     End(Report),
-}
-
-/// A call that is to be run.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
-    /// Its number in the conversation, from 0.
-    pub ordinal: usize,
-    /// The id of its result.
-    pub id: String,
-    /// The tool, as the model wrote it.
-    pub tool: String,
-    /// The arguments, as the model wrote them.
-    pub input: Value,
-}
-
-impl std::fmt::Debug for ToolCall {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolCall").field("ordinal", &self.ordinal).field("id", &self.id).finish_non_exhaustive()
-    }
 }
 
 /// Where a call that a person has to approve leaves the loop.

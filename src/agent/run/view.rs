@@ -3,7 +3,6 @@
 use super::{
     super::{
         budget,
-        drive::SaveError,
         ledger::{Entry, Fate},
         limits::TimeLeft,
         model::{ModelFailureKind, ModelRequest},
@@ -79,13 +78,9 @@ impl AgentRun {
         self.account(stop, if outgrown { Resume::BeginAnew } else { stop.resume() }, why)
     }
 
-    /// The report where the run could not be saved: what is done is told, although the conversation may not know it.
-    pub(in super::super) fn unsaved(&self, error: &SaveError) -> Report {
-        let resume = match error {
-            SaveError::TooLarge { .. } => Resume::BeginAnew,
-            _ => Resume::Continue,
-        };
-        self.account(Stop::NotSaved, resume, &error.to_string())
+    /// The report where the run could not be saved, and why: what is done is told, although the conversation may not know it.
+    pub(in super::super) fn unsaved(&self, resume: Resume, why: &str) -> Report {
+        self.account(Stop::NotSaved, resume, why)
     }
 
     fn account(&self, stop: Stop, resume: Resume, why: &str) -> Report {
