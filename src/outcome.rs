@@ -278,6 +278,15 @@ impl fmt::Debug for Outcome {
 }
 
 impl Outcome {
+    /// The word for how the call ended: `success`, `replayed`, or the kind of failure.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Success { replayed: true, .. } => "replayed",
+            Self::Success { .. } => "success",
+            Self::Failure(failure) => failure.kind().name(),
+        }
+    }
+
     /// The failure, if it is one.
     pub const fn failure(&self) -> Option<&Failure> {
         match self {

@@ -6,6 +6,7 @@ use super::account::{Tone, tell};
 use crate::{
     agent::{drive::Happening, report::Report, run::ToolCall},
     outcome::Outcome,
+    telemetry::bounded,
 };
 
 /// The requests that were sent and the calls that were run.
@@ -34,12 +35,8 @@ impl Transcript {
     }
 
     fn ended(&mut self, call: &ToolCall, outcome: &Outcome) {
-        let (tone, name) = match outcome {
-            Outcome::Success { replayed: true, .. } => (Tone::Good, "replayed"),
-            Outcome::Success { .. } => (Tone::Good, "success"),
-            Outcome::Failure(failure) => (Tone::Bad, failure.kind().name()),
-        };
-        let tool: String = call.tool.chars().filter(|c| !c.is_control()).take(80).collect();
+        let tone = if outcome.failure().is_some() { Tone::Bad } else { Tone::Good };
+        let (tool, name) = (bounded(&call.tool), outcome.name());
         tell(tone, &format!("call {} of {tool}: {name}", call.ordinal + 1));
         self.attempted.push((call.ordinal, call.tool.clone(), name));
     }

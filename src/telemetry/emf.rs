@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     Label, Origin, Report, changed_name,
     metrics::{METRICS, Value},
-    outcome_name, rfc3339,
+    rfc3339,
 };
 use crate::{clock::Timestamp, outcome::Outcome};
 
@@ -48,7 +48,7 @@ fn properties(origin: &Origin, report: &Report, outcome: &Outcome) -> Map<String
         ("trace_id", origin.trace_id.as_deref()),
         ("conversation", report.conversation.as_deref()),
         ("call_id", report.call_id.as_deref()),
-        ("outcome", Some(outcome_name(outcome))),
+        ("outcome", Some(outcome.name())),
         ("changed", changed_name(outcome)),
         ("key", report.key.as_deref()),
     ];

@@ -12,7 +12,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::{Origin, Report, changed_name, json::JsonLines, outcome_name};
+use super::{Origin, Report, changed_name, json::JsonLines};
 use crate::outcome::{Failure, FailureKind, Outcome};
 
 /// How log lines look.
@@ -68,7 +68,7 @@ pub(super) fn call(origin: &Origin, report: &Report, outcome: &Outcome) {
                 $level,
                 tool = report.tool,
                 effect = report.effect,
-                outcome = outcome_name(outcome),
+                outcome = outcome.name(),
                 changed = changed_name(outcome),
                 attempts = report.attempts,
                 duration_ms = u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),

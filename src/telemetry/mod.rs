@@ -171,7 +171,7 @@ impl Telemetry {
 
     /// Writes the two lines of a call that has ended.
     pub fn record(&self, origin: &Origin, report: &Report, outcome: &Outcome) {
-        Span::current().record("outcome", outcome_name(outcome));
+        Span::current().record("outcome", outcome.name());
         self.write_metrics(&emf::line(&self.namespace, &self.service, self.clock.now(), origin, report, outcome));
         log::call(origin, report, outcome);
     }
@@ -196,15 +196,6 @@ impl fmt::Debug for Telemetry {
 #[cfg(not(feature = "otel"))]
 pub(crate) fn flush() -> std::future::Ready<()> {
     std::future::ready(())
-}
-
-/// The word for how a call ended: `success`, `replayed`, or the kind of failure.
-fn outcome_name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Success { replayed: true, .. } => "replayed",
-        Outcome::Success { .. } => "success",
-        Outcome::Failure(failure) => failure.kind().name(),
-    }
 }
 
 fn changed_name(outcome: &Outcome) -> Option<&'static str> {
