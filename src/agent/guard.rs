@@ -22,11 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::{limits::Limits, tools::Tools};
 use crate::{
-    idempotency::{canonical, hex},
+    idempotency::{canonical, digest_of},
     outcome::{FailureKind, Outcome},
 };
 
@@ -143,9 +142,5 @@ fn counted<'a>(tools: &Tools, tool: &'a str) -> &'a str {
 
 /// What makes two calls the same: the tool and its arguments, in whatever order and form of numbers.
 pub(super) fn fingerprint(tool: &str, input: &Value) -> String {
-    let mut digest = Sha256::new();
-    digest.update((tool.len() as u64).to_be_bytes());
-    digest.update(tool);
-    digest.update(canonical(input));
-    hex(&digest.finalize())
+    digest_of([tool.as_bytes(), &canonical(input)])
 }

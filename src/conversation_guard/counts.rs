@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::{Limits, PAUSE};
 use crate::{
     call::Call,
     clock::Timestamp,
-    idempotency::{canonical, hex},
+    idempotency::{canonical, digest_of},
     outcome::{Changed, Failure, FailureKind, Outcome},
 };
 
@@ -55,13 +54,8 @@ impl Tally {
     pub fn of(call: &Call, exists: bool) -> Self {
         let arguments = serde_json::Value::Object(call.arguments.values.clone());
         let faults: Vec<_> = call.arguments.faults.iter().map(ToString::to_string).collect();
-        let mut digest = Sha256::new();
-        for part in [call.tool.as_bytes(), &canonical(&arguments), faults.join("\n").as_bytes()] {
-            digest.update((part.len() as u64).to_be_bytes());
-            digest.update(part);
-        }
-        let tool = exists.then(|| call.tool.clone());
-        Self { tool, digest: hex(&digest.finalize())[..16].to_owned() }
+        let digest = digest_of([call.tool.as_bytes(), &canonical(&arguments), faults.join("\n").as_bytes()]);
+        Self { tool: exists.then(|| call.tool.clone()), digest: digest[..16].to_owned() }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::{
     Limits,
@@ -12,7 +11,7 @@ use super::{
 use crate::{
     call::{Call, Deadline},
     door::{Memory, Request},
-    idempotency::{Store, StoreError, hex},
+    idempotency::{Store, StoreError, digest_of},
     outcome::Outcome,
     tool::{Caller, Toolbox},
 };
@@ -106,12 +105,8 @@ async fn read(store: &Store, calls: &[Call], deadline: &Deadline) -> Option<(Cou
 
 /// The key of the conversation's item. An action's key begins with a tool's name, and none has a colon in it.
 fn item_of(caller: &Caller) -> Option<String> {
-    let mut digest = Sha256::new();
-    for part in [caller.tenant().unwrap_or_default(), caller.conversation()?] {
-        digest.update((part.len() as u64).to_be_bytes());
-        digest.update(part);
-    }
-    Some(format!("conversation:{}", hex(&digest.finalize())))
+    let (tenant, conversation) = (caller.tenant().unwrap_or_default(), caller.conversation()?);
+    Some(format!("conversation:{}", digest_of([tenant.as_bytes(), conversation.as_bytes()])))
 }
 
 fn warned<T>(answer: Result<T, StoreError>) -> Option<T> {

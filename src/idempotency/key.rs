@@ -42,12 +42,8 @@ impl Key {
             return Err(KeyFault);
         }
         let version = tool.key_version.to_string();
-        let mut digest = Sha256::new();
-        for part in [SCHEME.as_bytes(), version.as_bytes(), tool.name.as_bytes(), scope.as_bytes(), &canonical(key)] {
-            digest.update((part.len() as u64).to_be_bytes());
-            digest.update(part);
-        }
-        let pk = format!("{}#{}", tool.name, hex(&digest.finalize()));
+        let parts = [SCHEME.as_bytes(), version.as_bytes(), tool.name.as_bytes(), scope.as_bytes(), &canonical(key)];
+        let pk = format!("{}#{}", tool.name, digest_of(parts));
         Ok(Self { pk, digest_at: tool.name.len() + 1, args_hash: hex(&Sha256::digest(canonical(arguments))) })
     }
 
@@ -98,6 +94,16 @@ fn keep_large_integers(value: Value) -> Value {
         Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, keep_large_integers(field))).collect(),
         other => other,
     }
+}
+
+/// The hex SHA-256 of these parts, each behind its length, so that what is moved from one to the next makes another digest.
+pub(crate) fn digest_of<const N: usize>(parts: [&[u8]; N]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    hex(&digest.finalize())
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

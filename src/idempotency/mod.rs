@@ -50,7 +50,7 @@ pub mod conditions {
     };
 }
 
-pub(crate) use self::key::{canonical, hex};
+pub(crate) use self::key::{canonical, digest_of, hex};
 pub use self::{
     acquire::Acquired,
     approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},
