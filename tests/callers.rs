@@ -4,7 +4,6 @@
 mod support;
 
 use std::{
-    io::Write,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -21,7 +20,7 @@ use action_group::{
 };
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use support::Database;
+use support::{Database, Lines};
 
 /// Note a thing.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -62,20 +61,6 @@ impl Tool for Notes {
     }
 }
 
-/// Metric lines, to look at.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 struct World {
     handler: Handler,
     notes: Notes,
@@ -106,10 +91,6 @@ impl World {
 
     async fn ask(&self, invocation: Invocation) -> Value {
         self.handler.handle(invocation).await.expect("an answer")
-    }
-
-    fn metrics(&self) -> String {
-        String::from_utf8(self.metrics.0.lock().unwrap().clone()).expect("text")
     }
 }
 
@@ -250,7 +231,7 @@ async fn nothing_about_the_caller_is_in_answers_and_metrics() {
     let secret = Invocation { identity: Some("SECRET".into()), tenant: Some("SECRET".into()), ..secret };
     let answer = world.ask(secret.clone()).await;
     assert_eq!(answer["error"]["kind"], "denied");
-    let told = format!("{answer}{}{secret:?}", world.metrics());
+    let told = format!("{answer}{}{secret:?}", world.metrics.text());
     assert!(!told.contains("SECRET") && !told.contains("rule-7"), "{told}");
 }
 
@@ -266,7 +247,7 @@ async fn a_policy_sees_tool_arguments_and_caller_and_its_refusal_is_flat() {
     let text = &refused["toolResult"]["content"][0]["text"];
     assert_eq!(text, "The caller may not make this call. This call changed nothing.");
     assert_eq!(world.notes.count(), 0);
-    assert!(world.metrics().contains("\"Denied\":1"), "{}", world.metrics());
+    assert!(world.metrics.text().contains("\"Denied\":1"), "{}", world.metrics.text());
     let allowed = world.ask(by("i", "good")).await;
     assert_eq!((&allowed["toolResult"]["status"], world.notes.count()), (&json!("success"), 1));
 }

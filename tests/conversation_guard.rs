@@ -4,9 +4,8 @@
 mod support;
 
 use std::{
-    io::Write,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -23,7 +22,7 @@ use action_group::{
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use serde_json::{Value, json};
-use support::{CountingProxy, Database, client};
+use support::{CountingProxy, Database, Lines, client};
 
 /// Look for a thing.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -49,20 +48,6 @@ impl Tool for Looks {
     async fn call(&self, look: Look, _: &CallContext) -> Result<Success<Self::Output>, ToolError> {
         self.0.fetch_add(1, Ordering::Relaxed);
         if look.thing.starts_with("no") { Err(ToolError::not_found("It is not there.")) } else { Ok("there".into()) }
-    }
-}
-
-/// Metric lines, to look at.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }
 
@@ -171,7 +156,7 @@ async fn an_agents_counts_ride_in_its_session_beside_its_own_attributes_and_no_t
     assert_eq!(session.0["user"], "u-1");
     assert_eq!(session.0.as_object().unwrap().len(), 2);
     assert!(session.0.as_object().unwrap().values().all(Value::is_string), "attributes are texts");
-    let metrics = String::from_utf8(world.metrics.0.lock().unwrap().clone()).unwrap();
+    let metrics = world.metrics.text();
     assert!(metrics.contains("\"Rejected\":1"), "{metrics}");
     let mut other = Session::new();
     assert_eq!(other.look(&world, "c").await, "\"there\"");

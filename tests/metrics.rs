@@ -3,13 +3,7 @@
 mod emf;
 mod support;
 
-use std::{
-    collections::BTreeSet,
-    future::pending,
-    io::Write,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeSet, future::pending, sync::Arc, time::Duration};
 
 use action_group::{
     authorise::Decision,
@@ -22,37 +16,15 @@ use action_group::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::Scripted;
+use support::{Lines, Scripted};
 
-/// Lines, as they are written.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Lines {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).expect("UTF-8")
-    }
-
-    /// Each line, checked and read.
-    fn read(&self) -> Vec<Value> {
-        let text = self.text();
-        let read = |line: &str| {
-            assert_eq!(emf::faults(line), [""; 0], "{line}");
-            serde_json::from_str(line).expect("JSON")
-        };
-        text.split_inclusive('\n').map(read).collect()
-    }
+/// Each line, checked and read.
+fn read(lines: &Lines) -> Vec<Value> {
+    let read = |line: &str| {
+        assert_eq!(emf::faults(line), [""; 0], "{line}");
+        serde_json::from_str(line).expect("JSON")
+    };
+    lines.text().split_inclusive('\n').map(read).collect()
 }
 
 fn line(namespace: &str, service: &str, now: u64, origin: &Origin, report: &Report, outcome: &Outcome) -> String {
@@ -194,7 +166,7 @@ fn call(tool: &str) -> Call {
 async fn a_call_that_times_out_leaves_its_line() {
     let (pipeline, lines) = pipeline(Effect::ReadOnly);
     pipeline.run(call("hangs"), &around()).await;
-    let lines = lines.read();
+    let lines = read(&lines);
     assert_eq!((lines.len(), &lines[0]["Timeout"], &lines[0]["Faults"]), (1, &json!(1), &json!(1)));
 }
 
@@ -204,7 +176,7 @@ async fn a_call_that_panics_leaves_its_line() {
     let panics = |_: &Definition, _: &Value, _: &action_group::tool::Caller| -> Decision { panic!("SECRET-1") };
     let pipeline = pipeline.authorised_by(panics);
     pipeline.run(call("hangs"), &around()).await;
-    let lines = lines.read();
+    let lines = read(&lines);
     assert_eq!((lines.len(), &lines[0]["Internal"], &lines[0]["Tool"]), (1, &json!(1), &json!("hangs")));
 }
 
@@ -214,7 +186,7 @@ async fn a_call_that_is_cut_off_leaves_its_line_and_says_whether_the_effect_is_i
         let (pipeline, lines) = pipeline(effect);
         let cut = tokio::time::timeout(Duration::from_secs(1), pipeline.run(call("hangs"), &around())).await;
         assert!(cut.is_err());
-        let lines = lines.read();
+        let lines = read(&lines);
         assert_eq!(
             (lines.len(), &lines[0][counter], &lines[0]["Duration"]),
             (1, &json!(1), &json!(1000.0)),
@@ -237,7 +209,7 @@ async fn ten_thousand_hostile_names_make_one_series() {
     for number in 0..10_000 {
         pipeline.run(call(&hostile(number)), &around()).await;
     }
-    let lines = lines.read();
+    let lines = read(&lines);
     let sets: BTreeSet<_> = lines
         .iter()
         .map(|line| {

@@ -11,6 +11,7 @@
 //! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
+//! | [`Lines`] | where metric lines go |
 //! | [`pipeline`], [`call`] | one call, without a door |
 //! | [`World`] | all of them around the real program |
 
@@ -22,6 +23,7 @@ mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
 mod faulty_proxy;
+mod lines;
 mod network;
 mod pipeline;
 mod runtime_api;
@@ -37,6 +39,7 @@ pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
+pub use lines::Lines;
 pub use network::{Break, BreakingProxy, Network};
 pub use pipeline::{call, pipeline, within};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
