@@ -3,12 +3,11 @@
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
-use super::run::Run;
-
 use crate::{
     idempotency::{Claim, Record, Stored},
     outcome::{Failure, left_out, too_large},
     readable,
+    telemetry::Report,
     tool::{Definition, Effect, Success, ToolError, Write},
 };
 
@@ -104,8 +103,8 @@ pub(super) fn recall(record: &Record, claim: &Claim, stored: Stored) -> Answer {
 }
 
 /// The result of the execution that has superseded this one, if its record has one.
-pub(super) fn of_heir(run: &mut Run<'_>, record: Option<Record>) -> Option<Answer> {
-    run.report.superseded = true;
+pub(super) fn of_heir(report: &mut Report, record: Option<Record>) -> Option<Answer> {
+    report.superseded = true;
     record.and_then(|record| record.result).map(replay)
 }
 

@@ -43,7 +43,7 @@ impl Pipeline {
                 // The record begins anew, so its owner does: no late copy of this release can touch it.
                 Ok(Settled::AsWritten) => claim.owner = new_owner(),
                 Ok(Settled::Superseded(record)) => {
-                    if let Some(answer) = of_heir(run, record) {
+                    if let Some(answer) = of_heir(run.report, record) {
                         return Ok(Err(answer));
                     }
                 }
@@ -66,7 +66,7 @@ async fn ask_in_doubt(run: &mut Run<'_>, guard: Option<Guard>, ended: &Ended) ->
     let Some(guard) = guard else { return Err(unknown) };
     match guard.await_approval(&run.arguments.to_string(), run.deadline.time_to_settle()).await {
         Ok(Settled::AsWritten) => Err(waits(run.tool(), ended.text(), true)),
-        Ok(Settled::Superseded(record)) => of_heir(run, record).ok_or(unknown),
+        Ok(Settled::Superseded(record)) => of_heir(run.report, record).ok_or(unknown),
         // The next call finds the record waiting, or takes it over.
         Err(error) => {
             note(run, &error);

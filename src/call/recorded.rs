@@ -199,7 +199,7 @@ impl Pipeline {
     async fn complete(&self, run: &mut Run<'_>, guard: Guard, made: Made) -> Answer {
         match guard.complete(&made.stored, run.deadline.time_to_settle()).await {
             Ok(Settled::AsWritten) => made.answer(),
-            Ok(Settled::Superseded(record)) => of_heir(run, record).unwrap_or_else(|| made.answer()),
+            Ok(Settled::Superseded(record)) => of_heir(run.report, record).unwrap_or_else(|| made.answer()),
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
@@ -246,7 +246,7 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     };
     match settled {
         Ok(Settled::AsWritten) => Err(failure),
-        Ok(Settled::Superseded(record)) => of_heir(run, record).ok_or(explain::for_this_call(failure)),
+        Ok(Settled::Superseded(record)) => of_heir(run.report, record).ok_or(explain::for_this_call(failure)),
         Err(error) => {
             note(run, &error);
             Err(failure)
