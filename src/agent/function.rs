@@ -11,9 +11,10 @@
 //! Whoever may invoke it may speak in any conversation whose id they name: the ids are the application's to choose and to
 //! keep apart. Of a function with tenant isolation, each tenant has conversations of its own.
 
+use std::{io::stdout, time::Duration};
+
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{io::stdout, time::Duration};
 
 use super::{
     bedrock::Bedrock,

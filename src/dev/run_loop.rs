@@ -22,6 +22,7 @@ use crate::{
         run::{AgentRun, Approvals},
         stop::Stop,
         tools::Tools,
+        turn::DOOR,
     },
     call::Deadline,
     ending::Ending,
@@ -99,7 +100,7 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
         conversations: &conversations,
         ending: &ending,
         deadline: Deadline::new(host, stage.reserve, options.deadline),
-        origin: Origin::new("agent", "local", None),
+        origin: Origin::new(DOOR, "local", None),
         caller: Caller::default(),
     };
     let mut transcript = Transcript::default();

@@ -91,7 +91,7 @@ impl ConversationTable {
         })
     }
 
-    /// One driver's hold, for one conversation and until this deadline.
+    /// One driver's hold until this deadline, for the one conversation that it loads or saves.
     pub fn lease(&self, deadline: Deadline) -> Lease {
         let owner = format!("{:016x}", rand::random::<u64>());
         Lease { table: self.clone(), owner, request: String::new(), deadline, held: Mutex::default() }
