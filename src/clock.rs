@@ -27,6 +27,11 @@ impl Timestamp {
         self.0
     }
 
+    /// Whole seconds since 1970, those that are over: what an `expires_at` is compared with.
+    pub const fn as_secs(self) -> u64 {
+        self.0 / 1000
+    }
+
     /// Whole seconds since 1970, rounded up, so that nothing expires early.
     pub const fn as_secs_up(self) -> u64 {
         self.0.div_ceil(1000)

@@ -140,7 +140,7 @@ impl Counts {
 /// One more failure; the oldest streaks are forgotten.
 fn lengthen(streaks: &mut BTreeMap<String, Streak>, name: &str, now: Timestamp) {
     let failures = streaks.get(name).map_or(0, |streak| streak.0);
-    streaks.insert(String::from(name), Streak(failures.saturating_add(1), now.as_millis() / 1000));
+    streaks.insert(String::from(name), Streak(failures.saturating_add(1), now.as_secs()));
     while streaks.len() > REMEMBERED {
         let oldest = streaks.iter().min_by_key(|(_, streak)| streak.1).map(|(name, _)| name.clone());
         oldest.map(|name| streaks.remove(&name));

@@ -45,7 +45,7 @@ impl Store {
             .table_name(&self.table)
             .set_item(Some(new_item(key, claim, state, now)))
             .condition_expression(FREE)
-            .expression_attribute_values(":now", n(now.as_millis() / 1000))
+            .expression_attribute_values(":now", n(now.as_secs()))
             .return_values_on_condition_check_failure(AllOld)
             .customize()
             .interceptor(doubt.clone())

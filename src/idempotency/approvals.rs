@@ -99,7 +99,7 @@ impl Store {
                 .filter_expression("#state = :awaiting AND expires_at > :now")
                 .expression_attribute_names("#state", "state")
                 .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
-                .expression_attribute_values(":now", n(self.now().as_millis() / 1000))
+                .expression_attribute_values(":now", n(self.now().as_secs()))
                 .set_exclusive_start_key(from)
                 .send();
             let page = within(TIME, "Scan", request).await?.map_err(|error| StoreError::from_sdk("Scan", error))?;
@@ -139,7 +139,7 @@ impl Store {
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
             .expression_attribute_values(":args", s(&pending.args_hash))
-            .expression_attribute_values(":now", n(now.as_millis() / 1000))
+            .expression_attribute_values(":now", n(now.as_secs()))
             .expression_attribute_values(":state", s(state.name()))
             .expression_attribute_values(":expires", n(expires))
             .expression_attribute_values(":by", s(by))

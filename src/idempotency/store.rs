@@ -21,7 +21,7 @@ pub(super) const FREE: &str = "attribute_not_exists(pk) OR expires_at <= :now";
 
 /// What `FREE` says of a record.
 pub fn is_free(record: Option<&Record>, now: Timestamp) -> bool {
-    record.is_none_or(|record| record.expires_at <= Timestamp::from_secs(now.as_millis() / 1000))
+    record.is_none_or(|record| record.expires_at <= Timestamp::from_secs(now.as_secs()))
 }
 
 /// The table of records.

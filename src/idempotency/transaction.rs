@@ -89,7 +89,7 @@ impl Store {
             .condition_expression(format!("{FREE} OR {OURS}"))
             .expression_attribute_names("#owner", "owner")
             .expression_attribute_names("#state", "state")
-            .expression_attribute_values(":now", n(now.as_millis() / 1000))
+            .expression_attribute_values(":now", n(now.as_secs()))
             .expression_attribute_values(":owner", s(&claim.owner))
             .expression_attribute_values(":started", s(State::Started.name()))
             .return_values_on_condition_check_failure(AllOld)

@@ -55,7 +55,7 @@ impl Lease {
             .expression_attribute_values(":owner", s(&self.owner))
             .expression_attribute_values(":until", n(self.until().as_millis()))
             .expression_attribute_values(":free", n(now.as_millis().saturating_sub(millis(TAKE_OVER_MARGIN))))
-            .expression_attribute_values(":now_s", n(now.as_millis() / 1000))
+            .expression_attribute_values(":now_s", n(now.as_secs()))
             .expression_attribute_values(":one", n(1))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(AllOld)
@@ -64,9 +64,7 @@ impl Lease {
             Ok(answer) => Ok(answer.attributes),
             Err(error) => match error.as_service_error() {
                 Some(UpdateItemError::ConditionalCheckFailedException(failed)) => match failed.item() {
-                    Some(head) if number(head, "expires_at") > Some(now.as_millis() / 1000) => {
-                        Err(SaveError::Superseded)
-                    }
+                    Some(head) if number(head, "expires_at") > Some(now.as_secs()) => Err(SaveError::Superseded),
                     _ => Ok(None),
                 },
                 _ => Err(SaveError::Unavailable(error.into())),
@@ -139,7 +137,7 @@ impl Lease {
         match after {
             None => put
                 .condition_expression("attribute_not_exists(conversation) OR expires_at <= :now")
-                .expression_attribute_values(":now", n(self.now().as_millis() / 1000)),
+                .expression_attribute_values(":now", n(self.now().as_secs())),
             Some(Revision(revision)) => put
                 .condition_expression("#owner = :owner AND revision = :revision")
                 .expression_attribute_names("#owner", "owner")
