@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     idempotency::{Acquired, Claim, Decision, Key, Record, StoreError, decide},
-    outcome::Failure,
+    outcome::{Failure, FailureKind},
     telemetry::Report,
     tool::Entry,
 };
@@ -35,7 +35,7 @@ pub enum Standing {
     Running,
     /// It may have been done.
     Unknown,
-    /// The record could not be read.
+    /// It could not be found out: the record could not be read, or who may make the call is not known now.
     Unavailable,
 }
 
@@ -51,9 +51,13 @@ impl Pipeline {
     /// Whether a person has to decide on this call before it runs. If so and nobody has been asked yet, it begins to wait,
     /// as after [`Pipeline::run`]; nothing is run. A call that needs no approval costs no request.
     pub async fn approval(&self, call: &Call, around: &Surroundings) -> Standing {
-        let Ok(Keyed { entry, key: Some(key), arguments, needs_approval: true }) = self.keyed(call, around).await
-        else {
-            return Standing::Clear;
+        let (entry, key, arguments) = match self.keyed(call, around).await {
+            Ok(Keyed { entry, key: Some(key), arguments, needs_approval: true }) => (entry, key, arguments),
+            // What could not be found out now may be found out when it runs, and then its siblings must not have run.
+            Err(failure) if matches!(failure.kind(), FailureKind::Transient | FailureKind::Timeout) => {
+                return Standing::Unavailable;
+            }
+            _ => return Standing::Clear,
         };
         let (tool, now, headroom) = (entry.definition(), self.store.now(), around.deadline.headroom());
         let claim = Claim {
@@ -72,8 +76,15 @@ impl Pipeline {
 
     /// What the record of this call says. Writes nothing.
     pub async fn recorded(&self, call: &Call, around: &Surroundings) -> Standing {
-        let Ok(Keyed { entry, key: Some(key), .. }) = self.keyed(call, around).await else {
-            return Standing::Clear; // it has no record, and cannot have one
+        let (entry, key) = match self.keyed(call, around).await {
+            Ok(Keyed { entry, key: Some(key), .. }) => (entry, key),
+            // It has no record, and cannot have one.
+            Ok(_) => return Standing::Clear,
+            Err(failure) if matches!(failure.kind(), FailureKind::InvalidInput | FailureKind::UnknownTool) => {
+                return Standing::Clear;
+            }
+            // Whoever made it may have been allowed to.
+            Err(_) => return Standing::Unavailable,
         };
         let now = self.store.now();
         let (owner, effect) = (new_owner(), entry.definition().effect);

@@ -1,7 +1,10 @@
 //! The driver with the real pipeline: on the embedded DynamoDB, or, where the clock is stopped, on one without a socket.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -214,6 +217,52 @@ async fn a_dead_drivers_calls_are_told_by_their_records_when_the_person_has_move
     assert_eq!(world.log.lock().unwrap().len(), done_before, "nothing was run");
     assert!(end.report.unknown.iter().any(|item| item.arguments == json!({"to": "hang"})), "{:?}", end.report.unknown);
     assert_eq!(next.results().len(), 3);
+}
+
+/// A policy that cannot decide so often, and allows all that follows.
+fn unsure(world: &mut World, times: usize) -> Arc<AtomicUsize> {
+    let left = Arc::new(AtomicUsize::new(times));
+    let counts = Arc::clone(&left);
+    let policy = move |_: &Definition, _: &Value, _: &Caller| {
+        let was = counts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if was.is_ok() { Decision::Unavailable } else { Decision::Allow }
+    };
+    world.pipeline = world.pipeline.clone().authorised_by(Arc::new(policy));
+    left
+}
+
+#[tokio::test]
+async fn nothing_of_a_batch_runs_while_nobody_knows_whether_a_call_of_it_is_allowed() {
+    let database = Database::start().await;
+    let batch = calls([("b", "pay", json!({"amount": 500})), ("c", "mail", json!({"to": "ada"}))]);
+    let mut world = World::on(database.store());
+    unsure(&mut world, 1);
+    let paused = world.drive(&Replies::new([batch])).await;
+    assert_eq!((paused.report.stop, world.did("mail")), (Stop::AwaitingApproval, 0));
+    assert!(paused.report.waiting[0].key.is_none());
+    let asked = world.resume(&Replies::new([])).await;
+    assert_eq!((asked.report.stop, world.did("mail")), (Stop::AwaitingApproval, 0));
+    assert!(asked.report.waiting[0].key.is_some(), "now a person is asked");
+}
+
+#[tokio::test]
+async fn a_dead_drivers_call_is_not_said_to_have_changed_nothing_where_the_policy_cannot_tell() {
+    let database = Database::start().await;
+    let (mut world, model) = (World::on(database.store()), Replies::new([calls([("a", "pay", json!({"amount": 5}))])]));
+    let left = unsure(&mut world, 0);
+    let mut watch = |happening: Happening<'_>| assert!(!matches!(happening, Happening::Ended(..)), "killed");
+    let (driver, run) = (world.driver(&model), world.run(wide()));
+    let driving = driver.drive("c", run, None, &mut watch);
+    assert!(std::panic::AssertUnwindSafe(driving).catch_unwind().await.is_err());
+    assert_eq!(world.did("pay"), 1);
+    let (mut run, revision) = world.conversations.load("c").await.expect("it is there").expect("a conversation");
+    run.resumed();
+    run.ask("Stop! Was it paid?");
+    left.store(1, Ordering::SeqCst);
+    let next = Replies::new([says("I see.")]);
+    let end = world.driver(&next).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved");
+    assert_eq!((end.report.unknown.len(), end.report.failed.len()), (1, 0));
+    assert!(next.results()[0].contains("It may have been paid"), "{:?}", next.results());
 }
 
 #[tokio::test]
