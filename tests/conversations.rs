@@ -132,16 +132,17 @@ async fn a_save_whose_answer_is_lost_is_no_lost_race() {
 }
 
 #[tokio::test]
-async fn a_request_that_the_host_repeats_is_known_again() {
+async fn a_request_that_the_host_repeats_is_known_again_also_when_others_have_followed() {
     let database = Database::start().await;
     let lease = |request: &str, later| self::lease(&database, later).for_request(request);
     let first = lease("r-1", Duration::ZERO);
     first.save("c-1", &run(&["Hello"]), None).await.expect("it is saved");
-    for (request, is_repeated) in [("r-1", true), ("r-2", false), ("", false)] {
+    for (request, is_repeated) in [("r-1", true), ("r-2", false), ("", false), ("r-1", true), ("r-2", true)] {
         let next = lease(request, TIME * 2);
         assert!(!next.is_repeated(), "nothing is known before it is loaded");
-        assert!(loaded(&next).await.is_some());
+        let (run, revision) = loaded(&next).await.expect("a conversation");
         assert_eq!(next.is_repeated(), is_repeated, "{request:?}");
+        next.save("c-1", &run, Some(revision)).await.expect("it is saved");
         next.release("c-1").await;
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct Head {
     pub kept: Vec<Kept>,
     /// How often it has been written, or has changed hands.
     pub revision: u64,
-    /// The request that has written it last.
-    pub request: String,
+    /// The requests that have written it, the last ones, in order.
+    pub requests: Vec<String>,
     pub expires_at: Timestamp,
 }
 
@@ -30,7 +30,7 @@ impl Head {
             state: text("state")?.clone(),
             kept: serde_json::from_str(text("messages")?).ok()?,
             revision: number(item, "revision")?,
-            request: text("request")?.clone(),
+            requests: text("request")?.split_whitespace().map(str::to_owned).collect(),
             expires_at: Timestamp::from_secs(number(item, "expires_at")?),
         })
     }

@@ -58,6 +58,8 @@ use crate::{
     tool::{Effect, Entry, Toolbox},
 };
 
+/// The requests that a conversation remembers. Lambda repeats one for hours; a person says less in that time.
+const REMEMBERED: usize = 50;
 /// Tries of a save that meets another transaction at the same items.
 const TRIES: u32 = 3;
 
@@ -113,7 +115,7 @@ pub struct Lease {
 struct Held {
     expires_at: Option<Timestamp>,
     kept: Vec<Kept>,
-    request: String,
+    requests: Vec<String>,
 }
 
 impl Conversations for Lease {
@@ -123,7 +125,7 @@ impl Conversations for Lease {
             let head = Head::read(&head).ok_or(SaveError::Unreadable)?;
             let parts = self.parts(id, head.kept.len()).await?;
             let run = join(&head.state, &head.kept, parts)?;
-            self.hold(Held { expires_at: Some(head.expires_at), kept: head.kept, request: head.request });
+            self.hold(Held { expires_at: Some(head.expires_at), kept: head.kept, requests: head.requests });
             Ok(Some((run, Revision(head.revision))))
         })
     }
@@ -143,17 +145,13 @@ impl Conversations for Lease {
                 state: split.state.clone(),
                 kept: split.kept.clone(),
                 revision: revision.0,
-                request: self.request.clone(),
+                requests: self.with_ours(if after.is_some() { before.requests } else { Vec::new() }),
                 expires_at,
             };
             for tried in 1..=TRIES {
                 match self.write(id, &head, &split, after).await? {
                     Written::Done => {
-                        self.hold(Held {
-                            expires_at: Some(expires_at),
-                            kept: split.kept,
-                            request: self.request.clone(),
-                        });
+                        self.hold(Held { expires_at: Some(expires_at), kept: split.kept, requests: head.requests });
                         return Ok(revision);
                     }
                     Written::Superseded => return Err(SaveError::Superseded),
@@ -172,10 +170,18 @@ impl Lease {
         Self { request: id.into(), ..self }
     }
 
-    /// Whether what was loaded was saved last by this very request. Lambda repeats an asynchronous invocation that failed,
-    /// with the same id: its message is in the conversation already.
+    /// Whether what was loaded was saved by this very request before. Lambda repeats an asynchronous invocation that failed,
+    /// with the same id: its message is in the conversation already, and others may have followed it.
     pub fn is_repeated(&self) -> bool {
-        !self.request.is_empty() && self.held().request == self.request
+        !self.request.is_empty() && self.held().requests.contains(&self.request)
+    }
+
+    /// The requests with this one at the end; the oldest go.
+    fn with_ours(&self, mut requests: Vec<String>) -> Vec<String> {
+        requests.retain(|request| *request != self.request);
+        requests.extend(Some(self.request.clone()).filter(|request| !request.is_empty()));
+        requests.drain(..requests.len().saturating_sub(REMEMBERED));
+        requests
     }
 
     fn held(&self) -> Held {

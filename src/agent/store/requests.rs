@@ -125,7 +125,7 @@ impl Lease {
             ("messages", s(serde_json::to_string(&head.kept).unwrap_or_default())), // it has no odd keys
             ("revision", n(head.revision)),
             ("owner", s(&self.owner)),
-            ("request", s(&self.request)),
+            ("request", s(head.requests.join(" "))),
             ("lease_until", n(self.until().as_millis())),
             ("expires_at", n(head.expires_at.as_secs_up())),
             ("version", n(1)),
