@@ -242,6 +242,22 @@ async fn a_client_that_waits_until_the_time_is_up_has_written_nothing() {
     }
 }
 
+/// The write of an equal call is there, so that the tool's own condition fails, and its record is not yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_meets_an_equal_one_half_way_does_not_deny_what_that_one_does() {
+    const HALF_WAY: Fault = Fault::Instead(
+        400,
+        r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"Cancelled",
+            "CancellationReasons":[{"Code":"TransactionConflict"},{"Code":"ConditionalCheckFailed"}]}"#,
+    );
+    for times in [1, 3] {
+        let world = World::of(Effect::Atomic).await;
+        assert_eq!(world.call().await, success(false));
+        world.proxy.misbehave("TransactWriteItems", vec![HALF_WAY; times]);
+        assert_eq!(world.call().await, success(true), "{times}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fault_of_the_deployment_is_internal_and_nothing_that_waiting_helps() {
     const DENIED: Fault = Fault::Instead(400, r#"{"__type":"com.amazon.coral.service#AccessDeniedException"}"#);

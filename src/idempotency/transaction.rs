@@ -118,8 +118,11 @@ fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<
         _ => return Err(StoreError::from_sdk(OPERATION, error)),
     };
     let is = |reason: &CancellationReason, code: &str| reason.code() == Some(code);
-    // The record is the first item: a call that has been made already does not come to the tool's conditions.
-    match reasons.iter().position(|reason| is(reason, "ConditionalCheckFailed")) {
+    // The record is the first item: a call that has been made already does not come to the tool's conditions. Where its
+    // condition was not looked at, as in a conflict, those of the tool say nothing: an equal call may just have made them fail.
+    let record_was_seen =
+        reasons.first().is_some_and(|record| ["None", "ConditionalCheckFailed"].iter().any(|code| is(record, code)));
+    match reasons.iter().position(|reason| record_was_seen && is(reason, "ConditionalCheckFailed")) {
         Some(0) => held(reasons[0].item(), OPERATION).map(Commit::Held),
         Some(index) => Ok(Commit::ConditionFailed(index - 1, reasons[index].item().cloned())),
         None if reasons.iter().any(|reason| is(reason, "TransactionConflict")) => Ok(Commit::Conflict),
@@ -176,8 +179,18 @@ mod tests {
     #[test]
     fn a_conflict_may_be_tried_again_unless_a_condition_failed_as_well() {
         assert!(matches!(outcome_of(cancelled(&["None", "TransactionConflict"])), Ok(Commit::Conflict)));
-        let both = outcome_of(cancelled(&["TransactionConflict", "ConditionalCheckFailed"]));
-        assert!(matches!(both, Ok(Commit::ConditionFailed(0, _))), "{both:?}");
+        let both = outcome_of(cancelled(&["None", "TransactionConflict", "ConditionalCheckFailed"]));
+        assert!(matches!(both, Ok(Commit::ConditionFailed(1, _))), "{both:?}");
+    }
+
+    /// An equal call is committing: its write is there, and its record is not yet. "Nothing is left to refund, no refund
+    /// was made" would be a lie.
+    #[test]
+    fn a_condition_that_failed_says_nothing_where_the_record_was_not_looked_at() {
+        let ended = outcome_of(cancelled(&["TransactionConflict", "ConditionalCheckFailed"]));
+        assert!(matches!(ended, Ok(Commit::Conflict)), "{ended:?}");
+        let error = outcome_of(cancelled(&["ThrottlingError", "ConditionalCheckFailed"])).expect_err("no outcome");
+        assert_eq!(error.kind, StoreErrorKind::Refused);
     }
 
     #[test]
