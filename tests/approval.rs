@@ -311,6 +311,17 @@ async fn a_tool_asks_for_approval_itself_and_is_told_when_it_has_it() {
     }
 }
 
+/// A model could else paint over the amount on the terminal of the person who decides.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_shown_arguments_without_characters_that_nobody_sees() {
+    let world = World::new(KEYED).await;
+    let call = json!({"amount": 500, "note": "a\u{9b}2K\u{202e}\u{7f}b"});
+    assert_eq!(kind(&world.call(call.clone()).await), FailureKind::ApprovalRequired);
+    assert_eq!(world.pending().await, ["{\"amount\":500,\"note\":\"a\u{fffd}2K\u{fffd}\u{fffd}b\"}"]);
+    world.decide(Verdict::Approve).await;
+    assert_eq!(world.call(call).await, paid(500, false), "what runs is what was asked for");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sentence_of_a_tool_that_asks_for_approval_reaches_the_model() {
     let world = World::new(KEYED).await;

@@ -28,6 +28,7 @@ use super::{
     request::{StoreError, within},
     store::Store,
 };
+use crate::readable;
 
 /// How long an approval waits for the call to be made again.
 pub const APPROVED_FOR: Duration = Duration::from_hours(1);
@@ -41,7 +42,8 @@ pub struct Pending {
     pub key: String,
     /// The tool.
     pub tool: String,
-    /// The arguments, as JSON text.
+    /// The arguments, as JSON text, without characters that nobody sees ([`readable`]): a model wrote them, and a person
+    /// reads them, often on a terminal.
     pub arguments: String,
     /// Whether an attempt may have been done before a person was asked. To approve it is to have it run again with the
     /// same key.
@@ -179,7 +181,7 @@ fn pending_of(item: &HashMap<String, AttributeValue>) -> Option<Pending> {
     Some(Pending {
         key: text("pk")?,
         tool: text("tool")?,
-        arguments: text("arguments")?,
+        arguments: readable::text(&text("arguments")?).into_owned(),
         maybe_done: item.get("maybe_done").is_some_and(|value| value == &AttributeValue::Bool(true)),
         asked_at: number("started_at")?,
         expires_at: number("expires_at")?,
