@@ -274,7 +274,8 @@ fn allowed() -> BTreeMap<String, BTreeSet<String>> {
 fn each_role_may_do_what_the_code_does_and_nothing_else() {
     let roles = allowed();
     let names: Vec<_> = roles.keys().map(String::as_str).collect();
-    let known = ["ActionGroupRole", "AgentRole", "ApproverRole", "GatewayPolicy", "LoopRole", "ToolsPolicy"];
+    let known =
+        ["ActionGroupRole", "AgentRole", "ApproverRole", "GatewayPolicy", "LoopRole", "Settings", "ToolsPolicy"];
     assert_eq!(names, known);
     for role in ["ApproverRole", "LoopRole", "ToolsPolicy"] {
         let used: BTreeSet<_> =
@@ -286,6 +287,25 @@ fn each_role_may_do_what_the_code_does_and_nothing_else() {
     // Bedrock and the gateway act by themselves.
     assert_eq!(roles["AgentRole"], BTreeSet::from([String::from("bedrock:InvokeModel")]));
     assert_eq!(roles["GatewayPolicy"], BTreeSet::from([String::from("lambda:InvokeFunction")]));
+}
+
+/// SAM publishes a version for new code only. Without this the alias would keep the settings of the version before.
+#[test]
+fn every_parameter_of_the_function_makes_a_new_version() {
+    let template = read("template.yaml");
+    let resources = resources(&template);
+    let parameters = template.split_once("\nConditions:").expect("conditions").0;
+    let is_parameter = |name: &&str| parameters.contains(&format!("\n  {name}:\n"));
+    let function = resources["ActionGroup"].join("\n");
+    let named = |text: &str| text.split([',', ']', '\n', ' ']).next().unwrap_or_default().to_owned();
+    let mut used: BTreeSet<_> = function.split("!Ref ").skip(1).map(named).collect();
+    used.retain(|name| is_parameter(&name.as_str()));
+    assert!(used.remove("ReservedConcurrency"), "it is the function's, and no version's");
+    let settings = resources["Settings"].join("\n");
+    let made_anew = settings.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
+    assert_eq!(made_anew.collect::<BTreeSet<_>>(), used);
+    assert_eq!(values(&resources["ActionGroup"], "VersionDescription"), ["!Ref Settings"]);
+    assert_eq!(values(&resources["Settings"], "Effect"), ["Deny"], "it is there for its name only");
 }
 
 #[test]
