@@ -6,6 +6,7 @@ mod support;
 use std::process::{Command, Stdio};
 
 use action_group::{
+    agent::drive::SaveError,
     call::Arguments,
     clock::Timestamp,
     door::Event as DoorEvent,
@@ -89,6 +90,7 @@ fn what_holds_a_secret_does_not_show_it_for_debugging() {
         format!("{:?}", DoorEvent { body: secret.clone(), client_context: Some(secret.clone()), flawed: false }),
         format!("{:?}", payload::read(secret.to_string().as_bytes())),
         format!("{:?}", ToolError::internal("SECRET-1")),
+        format!("{:?}", SaveError::Unavailable("SECRET-1".into())),
         format!("{:?}", Invocation { payload: secret.to_string().into(), ..Invocation::default() }),
         format!(
             "{:?}",

@@ -8,7 +8,7 @@
 //! | after the calls have ended | they are not asked for again |
 //! | at a pause and at the end | the next message finds the conversation as it is |
 
-use std::time::Duration;
+use std::{error::Error as _, fmt, time::Duration};
 
 use futures_util::{
     StreamExt,
@@ -62,7 +62,7 @@ pub trait Conversations: Send + Sync {
 pub struct Revision(pub u64);
 
 /// Why a conversation was not loaded or saved. Each is a sentence.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SaveError {
     /// It was changed by another driver.
@@ -91,6 +91,18 @@ impl SaveError {
             Self::TooLarge { .. } => Resume::BeginAnew,
             _ => Resume::Continue,
         }
+    }
+}
+
+impl fmt::Debug for SaveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A client's error shows the whole answer for debugging, and with it what is kept.
+        f.write_str(match self {
+            Self::Superseded => "Superseded",
+            Self::TooLarge { .. } => "TooLarge",
+            Self::Unreadable => "Unreadable",
+            Self::Unavailable(_) => "Unavailable",
+        })
     }
 }
 
@@ -167,6 +179,7 @@ impl Driver<'_> {
                     Err(SaveError::Superseded) => return Err(SaveError::Superseded),
                     Err(error) => {
                         tracing::warn!(conversation = id, cause = ?error, "a conversation could not be saved");
+                        tracing::trace!(conversation = id, cause = ?error.source(), "cause");
                         let report = run.unsaved(error.resume(), &error.to_string());
                         return Ok(Driven { run, revision, report });
                     }

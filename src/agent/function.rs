@@ -118,8 +118,8 @@ fn driven(conversation: &str, report: &Report) -> Value {
 }
 
 fn refused(conversation: &str, error: &TurnError) -> Value {
-    let source = std::error::Error::source(error).map(ToString::to_string);
-    tracing::warn!(conversation, kind = error.name(), source, "a turn could not be driven");
+    tracing::warn!(conversation, kind = error.name(), "a turn could not be driven");
+    tracing::trace!(conversation, cause = ?std::error::Error::source(error), "cause");
     let error = json!({"kind": error.name(), "message": error.to_string(), "retryable": error.retryable()});
     json!({"ok": false, "conversation": conversation, "error": error})
 }
