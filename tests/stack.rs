@@ -6,6 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    sync::Once,
     time::Duration,
 };
 
@@ -22,7 +23,25 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
+/// What is generated, and belongs into these files.
+fn generated() -> [(&'static str, String); 2] {
+    let (toolbox, tables) = (toolbox(), stacks::tables());
+    [
+        ("infra/dashboard.yaml", dashboard::template(&toolbox, &tables)),
+        ("infra/alarms.yaml", alarms::template(&toolbox, &tables)),
+    ]
+}
+
+/// The file as it stands. With `UPDATE_TEMPLATE` it is written anew before any test reads it: tests run side by side.
 fn read(name: &str) -> String {
+    static UPDATED: Once = Once::new();
+    UPDATED.call_once(|| {
+        if std::env::var_os("UPDATE_TEMPLATE").is_some() {
+            for (name, wanted) in generated() {
+                fs::write(file(name), wanted).expect("the file can be written");
+            }
+        }
+    });
     fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -40,15 +59,7 @@ fn toolbox() -> Toolbox {
 
 #[test]
 fn the_dashboard_and_the_alarms_are_those_of_the_tools() {
-    let (toolbox, tables) = (toolbox(), stacks::tables());
-    for (name, wanted) in [
-        ("infra/dashboard.yaml", dashboard::template(&toolbox, &tables)),
-        ("infra/alarms.yaml", alarms::template(&toolbox, &tables)),
-    ] {
-        if std::env::var_os("UPDATE_TEMPLATE").is_some() {
-            fs::write(file(name), wanted).expect("the file can be written");
-            continue;
-        }
+    for (name, wanted) in generated() {
         assert!(
             read(name) == wanted,
             "{name} is not up to date. Mend it with: UPDATE_TEMPLATE=1 cargo test --test stack"

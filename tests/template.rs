@@ -1,7 +1,7 @@
 //! `template.yaml`, the README and the code say the same.
 #![cfg(feature = "dev")]
 
-use std::{collections::BTreeSet, fs, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, fs, path::PathBuf, sync::Once, time::Duration};
 
 use action_group::{
     agent::{settings::LoopSettings, store::ConversationTable},
@@ -18,8 +18,24 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
+/// The file. With `UPDATE_TEMPLATE` the template is written anew before any test reads it: tests run side by side.
 fn read(name: &str) -> String {
+    static UPDATED: Once = Once::new();
+    UPDATED.call_once(|| {
+        if std::env::var_os("UPDATE_TEMPLATE").is_some() {
+            let wanted = regenerated(&as_it_stands("template.yaml"));
+            fs::write(file("template.yaml"), wanted).expect("template.yaml can be written");
+        }
+    });
+    as_it_stands(name)
+}
+
+fn as_it_stands(name: &str) -> String {
     fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn regenerated(template: &str) -> String {
+    regenerate(template, &definitions()).expect("blocks that are named and closed")
 }
 
 /// The names of the mapping below `heading`, with the values that stand beside them.
@@ -38,11 +54,7 @@ fn mapping(template: &str, heading: &str) -> Vec<(String, String)> {
 #[test]
 fn the_tool_schemas_in_the_template_are_those_of_the_code() {
     let template = read("template.yaml");
-    let wanted = regenerate(&template, &definitions()).expect("blocks that are named and closed");
-    if std::env::var_os("UPDATE_TEMPLATE").is_some() {
-        fs::write(file("template.yaml"), wanted).expect("template.yaml can be written");
-        return;
-    }
+    let wanted = regenerated(&template);
     let differs = template.lines().zip(wanted.lines()).position(|(is, should)| is != should);
     assert!(
         template == wanted,
