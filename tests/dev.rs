@@ -91,6 +91,17 @@ fn bad_usage_ends_with_2_and_nothing_on_stdout() {
 }
 
 #[test]
+fn what_is_no_database_and_a_folder_that_is_not_there_are_told_apart() {
+    for (path, words) in [("Cargo.toml", "remove this one."), ("no/such/folder/a.db", "a folder that can be written.")]
+    {
+        let output = run(&["invoke", "--db", path, "events/converse/get-order.json"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(path) && said.trim().ends_with(words) && !said.contains("::"), "{said}");
+    }
+}
+
+#[test]
 fn an_unreadable_file_stops_the_readable_ones_before_it() {
     let events = Events::new();
     let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));

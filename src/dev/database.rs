@@ -103,7 +103,14 @@ impl Tables {
         let Some(path) = path else { return Database::memory().map(Self).map_err(|error| unusable(&error)) };
         let name = path.to_str().ok_or_else(|| Trouble(format!("The path {} is no UTF-8.", path.display())))?;
         Database::new(name).map(Self).map_err(|error| {
-            Trouble(format!("The database {name} cannot be opened: {error}. Name another file, or remove this one."))
+            let error = error.to_string();
+            let why = error.split(". ").next().unwrap_or_default(); // what follows is advice for programmers
+            let advice = if path.is_file() {
+                "Name another file, or remove this one."
+            } else {
+                "Name a file in a folder that can be written."
+            };
+            Trouble(format!("The database {name} cannot be opened: {why}. {advice}"))
         })
     }
 
