@@ -67,6 +67,11 @@ impl Script {
         if script.replies.is_empty() {
             return Err(Trouble(format!("The script {name} has no replies. Give the model at least one.")));
         }
+        if script.limits.as_ref().is_some_and(|limits| limits.max_cost.is_some() && limits.prices.is_none()) {
+            return Err(Trouble(format!(
+                "The script {name} has max_cost without prices, which limits nothing. Give it prices."
+            )));
+        }
         for (index, reply) in script.replies.iter().enumerate() {
             if !reply["output"].is_object() && failure(reply).is_none() {
                 return Err(Trouble(format!(

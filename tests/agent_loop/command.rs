@@ -98,6 +98,7 @@ fn a_bad_script_is_told_in_a_sentence_and_ends_with_2() {
         (json!({"replies": [says("x")]}), "no prompt"),
         (json!({"prompt": "x", "limits": {"max_stpes": 1}, "replies": [says("x")]}), "max_stpes"),
         (json!({"prompt": "x", "limits": {"max_steps": -1}, "replies": [says("x")]}), "-1"),
+        (json!({"prompt": "x", "limits": {"max_cost": 1.0}, "replies": [says("x")]}), "without prices"),
         (json!({"prompt": 7, "replies": [says("x")]}), "is no script"),
     ] {
         let output = dev().arg("run-loop").arg(folder.script(&script)).output().expect("it runs");
