@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     agent::{
-        drive::{Conversations, Driver, Revision},
+        drive::{Conversations, Driver, Revision, SaveError},
         run::{AgentRun, Approvals},
         stop::Stop,
         tools::Tools,
@@ -105,13 +105,18 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     };
     let mut transcript = Transcript::default();
     let end = driver.drive(&conversations.id, run, revision, &mut |happening| transcript.note(&happening)).await;
-    if let Some(path) = &options.effects {
-        stage.effects()?.write(path)?;
-    }
+    // Whether they can be written or not, the report is given.
+    let written = options.effects.as_ref().map_or(Ok(()), |path| stage.effects()?.write(path));
     let report = match end {
         Ok(end) => end.report,
         Err(error) => {
-            tell(Tone::Bad, &format!("error: {error}"));
+            let why = match (&error, &options.state) {
+                (SaveError::Unavailable(source), Some(file)) => {
+                    format!("The conversation cannot be kept in {}: {source}.", file.display())
+                }
+                _ => error.to_string(),
+            };
+            tell(Tone::Bad, &format!("error: {why}"));
             return Ok(ExitCode::from(1));
         }
     };
@@ -119,7 +124,7 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     tell(tone, &format!("stopped: {}\n{}", report.stop, report.text()));
     writeln!(std::io::stdout(), "{}", transcript.document(&report))
         .map_err(|error| Trouble(format!("The result cannot be printed: {error}.")))?;
-    Ok(ExitCode::SUCCESS)
+    written.map(|()| ExitCode::SUCCESS)
 }
 
 /// The conversation that goes on, or a new one.

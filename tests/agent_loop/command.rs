@@ -113,6 +113,23 @@ fn a_bad_script_is_told_in_a_sentence_and_ends_with_2() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_costs_nobody_the_report_and_is_named() {
+    let run = |arguments: &[&str]| {
+        let loops = dev().arg("run-loop").args(arguments).arg("examples/loop/look-up.json").output().expect("it runs");
+        (loops.status.code(), loops.stdout, String::from_utf8(loops.stderr).expect("UTF-8"))
+    };
+    let (code, report, said) = run(&["--effects", "no/such/folder/effects"]);
+    assert_eq!(code, Some(2));
+    let report: Value = serde_json::from_slice(&report).expect("the report");
+    assert_eq!(report["stop"], "end_turn");
+    assert!(said.contains("no/such/folder/effects cannot be written"), "{said}");
+
+    let (code, report, said) = run(&["--state", "no/such/folder/talk.json"]);
+    assert_eq!((code, report.as_slice()), (Some(1), &b""[..]));
+    assert!(said.contains("cannot be kept in no/such/folder/talk.json: No such file"), "{said}");
+}
+
+#[test]
 fn a_call_that_needs_approval_is_answered_unless_the_loop_is_told_to_pause() {
     let loops = run(&["examples/loop/large-refund.json"]);
     let outcomes =
