@@ -227,7 +227,7 @@ fn unsure(world: &mut World, times: usize) -> Arc<AtomicUsize> {
         let was = counts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         if was.is_ok() { Decision::Unavailable } else { Decision::Allow }
     };
-    world.pipeline = world.pipeline.clone().authorised_by(Arc::new(policy));
+    world.pipeline = world.pipeline.clone().authorised_by(policy);
     left
 }
 
