@@ -156,6 +156,23 @@ fn the_metric_of_dead_processes_is_made_by_the_filter_that_stands_beside_the_ala
     let resources = resources(&read("infra/alarms.yaml"));
     let metric = |name: &str| values(&resources[name], "MetricName");
     assert_eq!(metric("DeadProcesses"), metric("DeadProcess"));
+    assert_eq!(metric("LoopDeadProcesses"), metric("DeadProcess"));
+}
+
+#[test]
+fn what_belongs_to_the_loop_is_watched_where_there_is_one() {
+    let resources = resources(&read("infra/alarms.yaml"));
+    let of_loop = |lines: &Vec<String>| {
+        ["LoopName", "LoopLogGroup", "LoopTable"]
+            .iter()
+            .any(|name| values(lines, "\"Ref\"").contains(&String::from(*name)))
+    };
+    let watched: Vec<_> = resources.iter().filter(|(_, lines)| of_loop(lines)).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(watched, ["LoopDeadProcesses", "LoopErrors", "LoopTableThrottled", "LoopThrottled"]);
+    for (name, lines) in resources {
+        let condition = values(&lines, "Condition");
+        assert_eq!(condition == ["HasLoop"], name.starts_with("Loop"), "{name}");
+    }
 }
 
 /// The anchors of a document's headings, as GitHub makes them.

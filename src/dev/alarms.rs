@@ -95,9 +95,12 @@ const RULES: [Rule; 5] = [
     },
 ];
 
-const PARAMETERS: [stacks::Parameter<'static>; 8] = [
+const PARAMETERS: [stacks::Parameter<'static>; 11] = [
     ("FunctionName", "The Lambda function.", None),
     ("LogGroup", "The function's log group.", None),
+    ("LoopName", "The function that runs the loop, or none.", Some("none")),
+    ("LoopLogGroup", "The loop's log group.", Some("none")),
+    ("LoopTable", "The loop's conversations, a DynamoDB table.", Some("none")),
     ("TopicArn", "The SNS topic that is told; empty for none.", Some("")),
     (
         "FaultPercent",
@@ -116,7 +119,8 @@ pub fn template(toolbox: &Toolbox, tables: &[String]) -> String {
     parameters.push(stacks::RUNBOOK);
     parameters.extend(tables.iter().map(|name| (name.as_str(), "A DynamoDB table.", None)));
     let mut text = stacks::head("dev alarms > infra/alarms.yaml", "The alarms of the tools.", &parameters);
-    text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n\nResources:\n";
+    text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n  HasLoop: !Not [!Equals [!Ref LoopName, none]]\n\n";
+    text += "Resources:\n";
     for (name, resource) in resources(toolbox, tables) {
         let _ = writeln!(text, "  {name}:"); // to a String, so it cannot fail
         yaml(&resource, 4, &mut text);
@@ -126,15 +130,21 @@ pub fn template(toolbox: &Toolbox, tables: &[String]) -> String {
 
 fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
     let mut resources = vec![
-        (String::from("DeadProcesses"), dead_processes()),
+        (String::from("DeadProcesses"), dead_processes("LogGroup")),
         (String::from("DeadProcess"), dead_process()),
-        (String::from("FunctionErrors"), of_function("Errors", "function-errors", "invocations end with an error.", 5)),
-        (
-            String::from("FunctionThrottled"),
-            of_function("Throttles", "function-throttled", "invocations are throttled.", 1),
-        ),
     ];
+    resources.extend(of_function("Function", "FunctionName", "invocations"));
     resources.extend(tables.iter().map(|table| (format!("{table}Throttled"), of_table(table))));
+    // The loop runs the same tools, and counts their calls in the same metrics.
+    let of_loop =
+        [("LoopDeadProcesses", dead_processes("LoopLogGroup")), ("LoopTableThrottled", of_table("LoopTable"))];
+    let of_loop = of_loop.map(|(name, resource)| (String::from(name), resource)).into_iter();
+    resources.extend(of_loop.chain(of_function("Loop", "LoopName", "turns of the loop")).map(
+        |(name, mut resource)| {
+            resource["Condition"] = "HasLoop".into();
+            (name, resource)
+        },
+    ));
     for tool in toolbox.iter().map(Entry::definition) {
         let rules = RULES.iter().filter(|rule| !rule.of_effects || tool.effect != Effect::ReadOnly);
         resources.extend(rules.map(|rule| (stacks::pascal(tool.name) + rule.name, of_tool(tool, rule))));
@@ -192,17 +202,22 @@ fn query(id: &str, metric: &Value) -> Value {
 
 const PERIOD: u32 = 300;
 
-fn of_function(metric: &str, chapter: &str, says: &str, least: u32) -> Value {
-    let own = json!({
-        "Namespace": "AWS/Lambda",
-        "MetricName": metric,
-        "Dimensions": [{"Name": "FunctionName", "Value": {"Ref": "FunctionName"}}],
-        "Statistic": "Sum",
-        "Period": PERIOD,
-        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
-        "Threshold": least,
-    });
-    alarm(own, (1, 1), says, chapter)
+/// The alarms of a function, which a parameter names.
+fn of_function(prefix: &str, parameter: &str, what: &str) -> [(String, Value); 2] {
+    let one = |metric: &str, least: u32| {
+        json!({
+            "Namespace": "AWS/Lambda",
+            "MetricName": metric,
+            "Dimensions": [{"Name": "FunctionName", "Value": {"Ref": parameter}}],
+            "Statistic": "Sum",
+            "Period": PERIOD,
+            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+            "Threshold": least,
+        })
+    };
+    let errors = alarm(one("Errors", 5), (1, 1), &format!("{what} end with an error."), "function-errors");
+    let throttles = alarm(one("Throttles", 1), (1, 1), &format!("{what} are throttled."), "function-throttled");
+    [(format!("{prefix}Errors"), errors), (format!("{prefix}Throttled"), throttles)]
 }
 
 fn of_table(table: &str) -> Value {
@@ -225,12 +240,12 @@ fn of_table(table: &str) -> Value {
 const DEAD_PROCESSES: &str = "DeadProcesses";
 
 /// Lambda's report of an invocation that it has ended, or whose process has ended itself.
-fn dead_processes() -> Value {
+fn dead_processes(log_group: &str) -> Value {
     let pattern = "{ $.type = \"platform.report\" && ($.record.status = \"timeout\" || $.record.errorType = \"Runtime.*\" || $.record.errorType = \"Sandbox.*\") }";
     json!({
         "Type": "AWS::Logs::MetricFilter",
         "Properties": {
-            "LogGroupName": {"Ref": "LogGroup"},
+            "LogGroupName": {"Ref": log_group},
             "FilterPattern": pattern,
             "MetricTransformations": [{
                 "MetricNamespace": {"Fn::Sub": "${Namespace}/${Service}"},
