@@ -6,7 +6,7 @@
 //! | block | what stands in it |
 //! | --- | --- |
 //! | `# BEGIN generated: agent functions` | `FunctionSchema.Functions` of a classic agent's action group |
-//! | `# BEGIN generated: agent alias` | a description that changes with the functions, so that the alias moves to a new version |
+//! | `# BEGIN generated: agent alias` | a description that changes with the functions and the model, so that the alias moves to a new version |
 //! | `# BEGIN generated: gateway tools` | `ToolSchema.InlinePayload` of a gateway target |
 //!
 //! `UPDATE_TEMPLATE=1 cargo test --test template` writes the file; without the variable that test fails when the file
@@ -43,7 +43,10 @@ impl Definitions {
         let functions = || cloudformation(&self.agent_function["functions"]);
         match name {
             "agent functions" => Some(functions()),
-            "agent alias" => Some(json!({"Description": format!("Tools {}", digest(&functions()))})),
+            "agent alias" => {
+                let text = format!("Tools {}, model ${{AgentModelId}}", digest(&functions()));
+                Some(json!({"Description": {"Fn::Sub": text}}))
+            }
             "gateway tools" => Some(cloudformation(&self.gateway)),
             _ => None,
         }
@@ -282,6 +285,7 @@ b: 2
     #[test]
     fn the_alias_changes_with_any_function() {
         let before = block("agent alias");
+        assert!(before.contains("${AgentModelId}"), "a parameter of the agent: {before}");
         let mut changed = definitions();
         changed.agent_function["functions"][0]["description"] = json!("Find two orders.");
         assert_ne!(regenerate(&before, &changed).unwrap(), before);
