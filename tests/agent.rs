@@ -258,6 +258,16 @@ async fn an_invocation_that_lambda_repeats_says_nothing_twice() {
 }
 
 #[tokio::test]
+async fn arguments_that_are_nested_too_deeply_are_refused_and_the_conversation_can_be_read_again() {
+    let deep = (0..200).fold(json!({}), |inner, _| json!({"order_id": inner}));
+    let shop = Shop::open([calls([("a", "get_order", deep)]), says("No."), says("Hello.")]).await;
+    let function = &mut shop.launch(AGENT).await;
+    let refused = report(&function.invoke(message("Where is it?")).await);
+    assert_eq!((&refused["failed"][0]["outcome"], &refused["answer"]), (&json!("invalid_input"), &json!("No.")));
+    assert_eq!(report(&function.invoke(message("Are you there?")).await)["answer"], "Hello.");
+}
+
+#[tokio::test]
 async fn a_setting_that_is_missing_stops_the_start_with_its_name() {
     let mut shop = Shop::open([says("Hello.")]).await;
     shop.settings.retain(|(name, _)| *name != "MODEL_ID");

@@ -4,12 +4,15 @@
 //! | --- | --- | --- |
 //! | a whole number, up to 64 bits | the same | an order's number or an amount must not be rounded |
 //! | any other finite number | the same `f64` | `1.0` stays `1.0`; a key takes it for `1` anyway |
+//! | more than 64 levels, of which the SDK takes 256 | a text that says so | what is written down deeper can never be read again; the schema's check refuses a text |
 //! | `1e400`, which the SDK reads as infinity | the text `"inf"` | JSON has no such number; `null` would look as if it was left out, and the schema's check refuses a text with a sentence |
 
 use std::collections::HashMap;
 
 use aws_smithy_types::{Document, Number};
 use serde_json::Value;
+
+use crate::payload::MOST_LEVELS;
 
 /// JSON for the SDK.
 pub(super) fn to_document(value: &Value) -> Document {
@@ -36,6 +39,22 @@ fn to_number(number: &serde_json::Number) -> Number {
 
 /// JSON from the SDK.
 pub(super) fn from_document(document: &Document) -> Value {
+    if is_within(document, MOST_LEVELS) {
+        json_of(document)
+    } else {
+        Value::from(format!("(nested more than {MOST_LEVELS} levels deep)"))
+    }
+}
+
+fn is_within(document: &Document, levels: usize) -> bool {
+    match document {
+        Document::Array(items) => levels > 0 && items.iter().all(|item| is_within(item, levels - 1)),
+        Document::Object(fields) => levels > 0 && fields.values().all(|field| is_within(field, levels - 1)),
+        _ => true,
+    }
+}
+
+fn json_of(document: &Document) -> Value {
     match document {
         Document::Null => Value::Null,
         Document::Bool(flag) => Value::Bool(*flag),
@@ -45,12 +64,10 @@ pub(super) fn from_document(document: &Document) -> Value {
             serde_json::Number::from_f64(*number).map_or_else(|| Value::from(number.to_string()), Value::Number)
         }
         Document::String(text) => Value::from(text.as_str()),
-        Document::Array(items) => items.iter().map(from_document).collect(),
-        Document::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| (name.clone(), from_document(value)))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
+        Document::Array(items) => items.iter().map(json_of).collect(),
+        Document::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.clone(), json_of(value))).collect::<serde_json::Map<_, _>>().into()
+        }
     }
 }
 
@@ -74,6 +91,13 @@ mod tests {
         for (number, text) in [(f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf"), (f64::NAN, "NaN")] {
             assert_eq!(from_document(&Document::Number(Number::Float(number))), json!(text));
         }
+    }
+
+    #[test]
+    fn what_is_nested_too_deeply_is_a_text_as_a_whole() {
+        let nested = |levels| (1..levels).fold(json!([1]), |inner, _| json!({ "a": inner }));
+        assert_eq!(from_document(&to_document(&nested(64))), nested(64));
+        assert_eq!(from_document(&to_document(&nested(65))), json!("(nested more than 64 levels deep)"));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
