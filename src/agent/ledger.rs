@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{limits::Limits, words::Why};
-use crate::outcome::{Changed, Outcome};
+use super::{guard::fingerprint, limits::Limits, words::Why};
+use crate::outcome::{Changed, FailureKind, Outcome};
 
 /// A call that is to be run.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +80,17 @@ impl Entry {
     /// Whether it has no end yet: it may run, or a person may let it.
     pub const fn is_open(&self) -> bool {
         matches!(self.fate, Fate::Open | Fate::Waiting(_))
+    }
+
+    /// Whether somebody else was at the same action when it ended.
+    pub fn is_in_progress(&self) -> bool {
+        matches!(&self.fate, Fate::Failed { kind, .. } if kind == FailureKind::InProgress.name())
+    }
+
+    /// Whether it is the same action, in whatever order and form of numbers.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let print = |entry: &Self| fingerprint(&entry.call.tool, &entry.call.input);
+        self.call.tool == other.call.tool && print(self) == print(other)
     }
 }
 

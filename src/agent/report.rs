@@ -93,6 +93,8 @@ impl Report {
             Fate::Open | Fate::NotRun { .. } => &mut self.not_attempted,
             Fate::Waiting(_) => &mut self.waiting,
             Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => &mut self.waiting,
+            // This call changed nothing, but whoever is at the same action may have.
+            Fate::Failed { .. } if perhaps && entry.is_in_progress() => &mut self.unknown,
             Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. } => &mut self.done,
             Fate::Failed { changed: Known::Unknown, .. } => &mut self.unknown,
             Fate::Failed { changed: Known::Nothing, .. } => &mut self.failed,

@@ -67,6 +67,22 @@ fn the_json_is_read_back_as_the_same_report() {
 }
 
 #[test]
+fn what_somebody_else_is_at_is_not_said_to_have_changed_nothing_until_its_end_is_known() {
+    let mail = |id| calls([(id, "mail", json!({"to": "ada"}))]);
+    let busy = || Outcome::Failure(Failure::new(FailureKind::InProgress, "Another call is at it."));
+    let mut machine = Machine::new(wide(), [mail("a"), says("It is on its way.")]);
+    machine.outcome = Box::new(move |_| busy());
+    let report = machine.go();
+    assert_eq!((report.unknown.len(), report.failed.len()), (1, 0));
+    assert!(report.text().contains("Not known whether it was done:\n- mail"), "{}", report.text());
+
+    let mut machine = Machine::new(wide(), [mail("a"), mail("b"), mail("c"), says("Sent.")]);
+    machine.outcome = Box::new(move |call| if call.id == "c" { success() } else { busy() });
+    let report = machine.go();
+    assert_eq!((report.unknown.len(), report.failed.len(), report.done.len()), (0, 2, 1));
+}
+
+#[test]
 fn an_answer_of_the_model_does_not_hide_what_is_unknown() {
     let mut machine = Machine::new(wide(), [calls([("c", "mail", json!({"to": "ada"}))]), says("Sent!")]);
     machine.outcome = Box::new(|_| {

@@ -96,7 +96,15 @@ impl AgentRun {
         for (index, entry) in turn.ledger.iter().enumerate() {
             let handed_out = turn.phase == Phase::Tools && turn.begun == Begun::Perhaps;
             let is_read = self.tools.get(&entry.call.tool).is_none_or(|facts| facts.effect == Effect::ReadOnly);
-            report.add(entry, index >= turn.open && handed_out && !is_read);
+            let perhaps = if entry.is_in_progress() {
+                // What was asked for again, and has an end, is known.
+                let mut later = turn.ledger.iter().skip(index + 1);
+                !later
+                    .any(|later| matches!(later.fate, Fate::Done { .. } | Fate::Failed { .. }) && later.is_same(entry))
+            } else {
+                index >= turn.open && handed_out
+            };
+            report.add(entry, perhaps && !is_read);
         }
         let why = format!("{} {why}", words::stopped(stop, &self.limits));
         report.with_answer(why.trim_end(), turn.last_words.clone())
