@@ -181,7 +181,8 @@ impl Talk {
     /// Asks the person about each call that waits. True if all are decided.
     async fn decide(&mut self, waiting: &[Item]) -> Result<bool, Trouble> {
         let pending = self.records.pending().await.map_err(|error| Trouble(error.to_string()))?;
-        let mut all = true;
+        // Of one without a key it could not be found out: to go on at once would ask again and again.
+        let mut all = waiting.iter().all(|item| item.key.is_some());
         for key in waiting.iter().filter_map(|item| item.key.as_deref()) {
             // What is shown is what the record holds: that, and nothing else, will run.
             match pending.iter().find(|call| call.key == key) {
@@ -288,7 +289,7 @@ fn line(call: &ToolCall) -> String {
 /// How the turn ended. A model that has answered has been heard.
 fn account(report: &Report) {
     print("\n");
-    if report.stop == Stop::EndTurn && report.unknown.is_empty() {
+    if report.stop == Stop::EndTurn && report.unknown.is_empty() && report.waiting.is_empty() {
         let usage = report.usage;
         tell(Tone::Quiet, &format!("{} steps, {} calls, {} tokens", report.steps, report.tool_calls, usage.total()));
     } else {
