@@ -43,9 +43,11 @@ enum End {
     Hangs,
     Panics,
     Succeeds,
+    /// Its client retries for as long as there is time, and then gives up.
+    GivesUp,
 }
 
-use End::{Fails, Hangs, Panics, Succeeds};
+use End::{Fails, GivesUp, Hangs, Panics, Succeeds};
 
 fn busy() -> ToolError {
     ToolError::transient("Busy.")
@@ -98,7 +100,7 @@ impl Tool for Ends {
         Policy::new(self.effect).timeout(TIMEOUT).wording("Nothing was done.", "It is not known whether it was done.")
     }
 
-    async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<Value>, ToolError> {
+    async fn call(&self, _: Nothing, context: &CallContext) -> Result<Success<Value>, ToolError> {
         let request = self.requests.fetch_add(1, Ordering::SeqCst);
         if self.first_is_lost && request == 0 {
             return Err(lost());
@@ -108,6 +110,10 @@ impl Tool for Ends {
             End::Hangs => pending().await,
             End::Panics => panic!("SECRET"),
             End::Succeeds => Ok(json!(1).into()),
+            End::GivesUp => {
+                tokio::time::sleep(context.time_left()).await;
+                Err(lost().already_retried())
+            }
         }
     }
 }
@@ -200,6 +206,18 @@ async fn a_wait_that_does_not_fit_is_told_and_not_begun() {
     assert_eq!((ended.requests, ended.time), (1, Duration::ZERO));
     let message = ended.outcome.failure().expect("a failure").message();
     assert_eq!(message, "Busy. Try again in 60 seconds, not sooner. Nothing was done.");
+}
+
+/// Three requests of an AWS client, for each of three attempts, would be nine for one call.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_gives_up_with_its_attempt_is_heard_and_not_set_to_its_retries_again() {
+    for effect in EFFECTS {
+        let ended = call(GivesUp, false, effect).await;
+        assert_eq!(ended.requests, 1, "{effect:?}");
+        assert!(ended.time < TIMEOUT, "{effect:?}: {:?}", ended.time);
+        let message = ended.outcome.failure().expect("a failure").message();
+        assert!(message.starts_with("Lost."), "{effect:?}: {message}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

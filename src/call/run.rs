@@ -25,6 +25,10 @@ use crate::{
     tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
 };
 
+/// By how much a tool's own clock is ahead of its attempt's, at most. A client that gives up with its attempt is heard so: it
+/// has retried already, which nobody would know if the attempt were dropped first, and set to its retries again.
+const AHEAD: Duration = Duration::from_millis(50);
+
 /// What the steps after validation share.
 pub(super) struct Run<'a> {
     pub entry: &'a Entry,
@@ -120,7 +124,7 @@ impl Run<'_> {
         CallContext {
             idempotency_key: self.key.map(|key| key.digest().to_owned()),
             attempt: self.report.attempts,
-            ends: Instant::now() + time,
+            ends: Instant::now() + time.saturating_sub(AHEAD.min(time / 10)),
             caller: self.call.caller.clone(),
             call_id: self.call.id.clone(),
             approved: self.approved,

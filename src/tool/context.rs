@@ -47,7 +47,8 @@ impl CallContext {
         self.attempt
     }
 
-    /// The time until this attempt is dropped. Set a client's timeout to it.
+    /// The time until a moment before this attempt is dropped. Set a client's timeout to it: what the client then says, that
+    /// it has retried already or that nothing was sent, still counts.
     pub fn time_left(&self) -> Duration {
         self.ends.saturating_duration_since(Instant::now())
     }

@@ -7,7 +7,7 @@
 //!
 //! What is left to refund is a number on the order, so that one condition can guard it and no read has to come first.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -110,14 +110,13 @@ impl Orders {
 
     /// The orders that match, in the order of their numbers. What was written a moment ago may be missing.
     pub(super) async fn search(&self, search: &Search, within: Duration) -> Result<Vec<Order>, ToolError> {
-        let mut found = Vec::new();
-        let mut start = None;
+        let (mut found, mut start, began) = (Vec::new(), None, Instant::now());
         loop {
             let page = self
                 .query(search)
                 .set_exclusive_start_key(start)
                 .customize()
-                .config_override(time_limit(within))
+                .config_override(time_limit(within.saturating_sub(began.elapsed()))) // for all pages together
                 .send()
                 .await
                 .map_err(|error| ToolError::from_sdk(error, SERVICE))?;
