@@ -17,7 +17,7 @@ use action_group::{
     clock::Clock,
     idempotency::{Store, TAKE_OVER_MARGIN},
     outcome::{Changed, FailureKind, Outcome},
-    tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
+    tool::{CallContext, Caller, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::{
     Client,
@@ -45,6 +45,8 @@ enum Way {
 struct Acts {
     effect: Effect,
     done: Arc<AtomicU32>,
+    /// How often it was asked what became of the effect.
+    asked: Arc<AtomicU32>,
     way: Way,
 }
 
@@ -77,12 +79,18 @@ impl Tool for Acts {
         };
         Ok(Success::with_writes(json!({"n": 1}), writes))
     }
+
+    async fn reconcile(&self, _: Nothing, _: &CallContext) -> Result<Reconciled<Value>, ToolError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(Reconciled::Unknown)
+    }
 }
 
 struct World {
     database: Database,
     proxy: FaultyProxy,
     done: Arc<AtomicU32>,
+    asked: Arc<AtomicU32>,
     effect: Effect,
 }
 
@@ -90,7 +98,7 @@ impl World {
     async fn of(effect: Effect) -> Self {
         let database = Database::start().await;
         let proxy = FaultyProxy::start(&database.endpoint()).await;
-        Self { database, proxy, done: Arc::default(), effect }
+        Self { database, proxy, done: Arc::default(), asked: Arc::default(), effect }
     }
 
     async fn call(&self) -> Outcome {
@@ -109,7 +117,8 @@ impl World {
 
     /// The same with a client that waits so long between its attempts.
     async fn attempt_with(&self, way: Way, ahead: Duration, backoff: Duration) -> Outcome {
-        let tool = Acts { effect: self.effect, done: Arc::clone(&self.done), way };
+        let (done, asked) = (Arc::clone(&self.done), Arc::clone(&self.asked));
+        let tool = Acts { effect: self.effect, done, asked, way };
         let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
         let clock = Clock::following_tokio(Clock::system().now().plus(ahead));
         let store = Store::new(retrying_client(&self.proxy.endpoint(), backoff), Database::RECORDS, clock);
@@ -322,6 +331,23 @@ async fn what_a_dead_execution_may_have_done_is_not_denied_by_the_one_that_takes
     let (kind, changed, _) = told(&world.attempt(Way::Busy, PAST_THE_LEASE).await);
     assert_eq!((kind, changed), (FailureKind::OutcomeUnknown, Changed::Unknown));
     assert_eq!(world.call().await, success(false));
+}
+
+/// The table has taken all the time that there was for marking the record.
+#[tokio::test(flavor = "multi_thread")]
+async fn when_the_time_is_up_nobody_is_asked_what_became_of_an_effect() {
+    let world = World::of(Effect::Once).await;
+    for asked in [0, 1] {
+        world.proxy.misbehave("UpdateItem", [Fault::Silence; 9]);
+        if asked == 0 {
+            assert_eq!(world.call().await, success(false), "its completion is lost");
+        } else {
+            world.proxy.misbehave("UpdateItem", []);
+        }
+        let (kind, ..) = told(&world.attempt(Way::Done, PAST_THE_LEASE).await);
+        assert_eq!(kind, FailureKind::OutcomeUnknown);
+        assert_eq!(world.asked.load(Ordering::SeqCst), asked);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

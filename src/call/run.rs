@@ -98,13 +98,14 @@ impl Run<'_> {
         ended
     }
 
-    /// Asks the tool what became of an effect whose outcome is not known. Without a request to spare it cannot be told.
+    /// Asks the tool what became of an effect whose outcome is not known. Without a request or the time to spare it cannot
+    /// be told.
     pub(super) async fn reconcile(&mut self) -> Reconciled<Made> {
-        if self.requests >= MAX_REQUESTS {
+        let time = self.tool().timeout.min(self.deadline.time_left());
+        if self.requests >= MAX_REQUESTS || time < USEFUL / 2 || self.ending.has_begun() {
             return Reconciled::Unknown;
         }
         self.requests += 1;
-        let time = self.tool().timeout.min(self.deadline.time_left());
         let effect = self.tool().effect;
         let code = self.entry.tool().reconcile(self.arguments.clone(), self.context(time));
         let code = async move {
