@@ -91,13 +91,15 @@ fn bad_usage_ends_with_2_and_nothing_on_stdout() {
 }
 
 #[test]
-fn what_is_no_database_and_a_folder_that_is_not_there_are_told_apart() {
-    for (path, words) in [("Cargo.toml", "remove this one."), ("no/such/folder/a.db", "a folder that can be written.")]
-    {
+fn a_database_that_cannot_be_opened_is_named_and_nobody_is_told_to_remove_it() {
+    for path in ["Cargo.toml", "no/such/folder/a.db"] {
         let output = run(&["invoke", "--db", path, "events/converse/get-order.json"]);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(path) && said.trim().ends_with(words) && !said.contains("::"), "{said}");
+        assert!(
+            said.contains(path) && !said.contains("remove") && !said.contains("::") && !said.contains(".."),
+            "{said}"
+        );
     }
 }
 

@@ -105,12 +105,9 @@ impl Tables {
         Database::new(name).map(Self).map_err(|error| {
             let error = error.to_string();
             let why = error.split(". ").next().unwrap_or_default(); // what follows is advice for programmers
-            let advice = if path.is_file() {
-                "Name another file, or remove this one."
-            } else {
-                "Name a file in a folder that can be written."
-            };
-            Trouble(format!("The database {name} cannot be opened: {why}. {advice}"))
+            Trouble(format!(
+                "The database {name} cannot be opened: {why}. Name another file, in a folder that can be written."
+            ))
         })
     }
 
