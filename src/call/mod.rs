@@ -1,6 +1,21 @@
 //! A call's life: from a tool name and arguments to an outcome. See [`Pipeline::run`].
 //!
 //! Doors are above this module and tools below it: it knows neither wire formats nor any tool.
+//!
+//! | file | its one idea |
+//! | --- | --- |
+//! | `pipeline` | the life of a call, as one list of steps |
+//! | `permit` | the step that asks the policy |
+//! | `run` | one call on its way: its attempts, and the waits between them |
+//! | `attempt`, `task` | the tool's code in a task of its own; a task that ends with whoever waits for it |
+//! | `recorded`, `atomic` | effects that are recorded before and after; effects that are committed with their record |
+//! | `approval` | what waits for a person |
+//! | `standing` | how a call stands, without running it |
+//! | `deadline` | the host's end and ours |
+//! | `retry`, `budget` | whether to try again, and when; how much retrying a backend can bear |
+//! | `explain` | what a failed call is told to the model |
+//! | `answer` | a result, within what the door can answer with, and as a replay |
+//! | `lines` | the metric line and the log line, whatever ends the call |
 
 mod answer;
 mod approval;

@@ -14,6 +14,16 @@
 //! | `converse` | `toolUse` blocks | `toolResult` blocks |
 //! | `return-of-control` | `returnControl` or `invocationInputs` | `returnControlInvocationResults` |
 //!
+//! | file beside the doors | its one idea |
+//! | --- | --- |
+//! | `agent` | what the two doors of Bedrock Agents share |
+//! | `converse_form`, `spelling` | what a forwarded Converse event holds; the two spellings of its keys |
+//! | `parameters` | arguments that come as lists of name, type and value |
+//! | `envelope`, `fit` | `{"ok": …}` around any JSON; what is said in the place of a result that does not fit |
+//! | `expressible`, `strict` | whether a tool can be offered at a door; whether Bedrock can enforce its schema |
+//! | `prose` | the rules of a schema in words |
+//! | `stranger` | events that are no tool call |
+//!
 //! What comes through no door is refused with a sentence that names what it looks like. `docs/doors.md` has the whole
 //! table, and `events/` an example of each.
 
