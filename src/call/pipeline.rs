@@ -110,10 +110,10 @@ impl Pipeline {
     async fn serve(&self, mut call: Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
         let entry = self.find(&call)?;
         let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
-        budget(entry.definition(), &around.deadline)?;
+        time_left(entry.definition(), &around.deadline)?;
         let plan = plan(entry, &arguments, &around.deadline, &self.ending, report).await?;
         permit(&self.policy, entry, &arguments, &call, &around.deadline, report).await?;
-        budget(entry.definition(), &around.deadline)?; // the policies may have taken their time
+        time_left(entry.definition(), &around.deadline)?; // the policies may have taken their time
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
         let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
         let (retries, ending) = (&self.retries, &self.ending);
@@ -213,7 +213,7 @@ pub(super) async fn plan(
 }
 
 /// Refuses a call that has no time for a useful attempt.
-fn budget(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
+fn time_left(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
     if deadline.time_left() >= USEFUL {
         return Ok(());
     }
