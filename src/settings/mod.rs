@@ -61,7 +61,8 @@ pub struct Settings {
     pub identity_header: Option<String>,
     /// `RETRY_MODE`: how AWS clients retry, `adaptive` or `standard`. Default: adaptive.
     pub retry_mode: RetryMode,
-    /// `MAX_CALLS_PER_CONVERSATION`, `MAX_CONSECUTIVE_FAILURES`, `MAX_IDENTICAL_FAILURES`: the limits of a conversation.
+    /// `CONVERSATION_MAX_CALLS`, `CONVERSATION_MAX_CONSECUTIVE_FAILURES`, `CONVERSATION_MAX_IDENTICAL_FAILURES`: the limits
+    /// of a conversation whose loop others run.
     /// Default: none.
     pub limits: Limits,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
@@ -128,9 +129,9 @@ fn limits(env: &mut Env) -> Limits {
         })
     };
     Limits {
-        calls: limit("MAX_CALLS_PER_CONVERSATION", 100_000),
-        consecutive_failures: limit("MAX_CONSECUTIVE_FAILURES", 1_000),
-        identical_failures: limit("MAX_IDENTICAL_FAILURES", 1_000),
+        calls: limit("CONVERSATION_MAX_CALLS", 100_000),
+        consecutive_failures: limit("CONVERSATION_MAX_CONSECUTIVE_FAILURES", 1_000),
+        identical_failures: limit("CONVERSATION_MAX_IDENTICAL_FAILURES", 1_000),
     }
 }
 
@@ -229,8 +230,11 @@ mod tests {
     #[test]
     fn a_conversation_has_no_limits_unless_they_are_set() {
         assert!(read(&[]).unwrap().limits.are_off());
-        let limits =
-            [("MAX_CALLS_PER_CONVERSATION", "50"), ("MAX_CONSECUTIVE_FAILURES", "5"), ("MAX_IDENTICAL_FAILURES", "3")];
+        let limits = [
+            ("CONVERSATION_MAX_CALLS", "50"),
+            ("CONVERSATION_MAX_CONSECUTIVE_FAILURES", "5"),
+            ("CONVERSATION_MAX_IDENTICAL_FAILURES", "3"),
+        ];
         let expected = Limits { calls: Some(50), consecutive_failures: Some(5), identical_failures: Some(3) };
         assert_eq!(read(&limits).unwrap().limits, expected);
         for bad in ["0", "-1", "+1", "1.5", "many", "100001", "99999999999"] {
