@@ -166,7 +166,7 @@ fn section(title: &str, items: &[Item]) -> String {
 }
 
 impl Item {
-    fn of(Entry { call, fate }: &Entry) -> Self {
+    fn of(Entry { call, fate, .. }: &Entry) -> Self {
         let (outcome, message, key) = match fate {
             Fate::Open => ("open", None, None),
             Fate::Waiting(key) => ("awaiting_approval", None, key.clone()),

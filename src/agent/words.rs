@@ -1,7 +1,8 @@
 //! What the model is told about calls that are not run, and about a turn that comes to its end. All effective limits are
 //! named with their values.
 
-use super::{guard::Refused, limits::Limits, stop::Stop};
+use super::{guard::Refused, limits::Limits, stop::Stop, tools::Facts};
+use crate::tool::Effect;
 
 /// Why a call is not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,19 @@ pub(super) fn limit(stop: Stop, limits: &Limits) -> String {
         Stop::MaxTokens => format!("the limit of tokens (max_tokens = {})", limits.max_tokens),
         Stop::MaxCost => format!("the limit of cost (max_cost = {})", limits.max_cost.unwrap_or_default()),
         other => format!("the limit {other}"),
+    }
+}
+
+/// What is said of a call whose end is not known, and whether anything was changed by it. Of a tool that is not there (any
+/// more) nobody knows.
+pub(super) fn interrupted(facts: Option<&Facts>) -> (&'static str, &str) {
+    const UNKNOWN: &str = "The call was interrupted, and its outcome is unknown.";
+    match facts {
+        None => (UNKNOWN, "There is no such tool now. Another version or program may have run it."),
+        Some(facts) if facts.effect == Effect::ReadOnly => {
+            ("The call was interrupted, and has no result.", &facts.nothing)
+        }
+        Some(facts) => (UNKNOWN, &facts.unknown),
     }
 }
 

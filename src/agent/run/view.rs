@@ -94,8 +94,9 @@ impl AgentRun {
             ..Report::new(stop)
         };
         for (index, entry) in turn.ledger.iter().enumerate() {
-            let handed_out = turn.phase == Phase::Tools && turn.begun == Begun::Perhaps;
-            let is_read = self.tools.get(&entry.call.tool).is_none_or(|facts| facts.effect == Effect::ReadOnly);
+            let handed_out = matches!(turn.phase, Phase::Tools | Phase::Orphans(_)) && turn.begun == Begun::Perhaps;
+            // What is not known to be a read may have had an effect.
+            let is_read = entry.facts(&self.tools).is_some_and(|facts| facts.effect == Effect::ReadOnly);
             let perhaps = if entry.is_in_progress() {
                 // What was asked for again, and has an end, is known.
                 let mut later = turn.ledger.iter().skip(index + 1);
