@@ -96,6 +96,16 @@ impl Entry {
         matches!(self.fate, Fate::Open | Fate::Waiting(_))
     }
 
+    /// Whether it was run to an end, good or bad.
+    pub const fn has_run(&self) -> bool {
+        matches!(self.fate, Fate::Done { .. } | Fate::Failed { .. })
+    }
+
+    /// Whether it has had its effect, even if its result was lost.
+    pub const fn is_done(&self) -> bool {
+        matches!(self.fate, Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. })
+    }
+
     /// Whether somebody else was at the same action when it ended.
     pub fn is_in_progress(&self) -> bool {
         matches!(&self.fate, Fate::Failed { kind, .. } if kind == FailureKind::InProgress.name())
