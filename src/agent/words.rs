@@ -126,8 +126,15 @@ pub(super) fn once_more(stop: Stop) -> &'static str {
     }
 }
 
-/// Why a turn has stopped, for the person.
-pub(super) fn stopped(stop: Stop, limits: &Limits) -> String {
+/// A stop reason as a person can read it: it is a word of Bedrock's, but nobody has checked it.
+pub(super) fn shown(reason: &str) -> String {
+    const MOST: usize = 60;
+    let visible = reason.trim().chars().filter(|c| !c.is_control());
+    visible.map(|c| if c.is_ascii() { c } else { char::REPLACEMENT_CHARACTER }).take(MOST).collect()
+}
+
+/// Why a turn has stopped, for the person. `reason` is the model's own one, where it is not known here.
+pub(super) fn stopped(stop: Stop, limits: &Limits, reason: &str) -> String {
     let why = match stop {
         Stop::EndTurn => return String::from("The turn has ended."),
         Stop::MaxSteps | Stop::MaxToolCalls | Stop::MaxTokens | Stop::MaxCost => {
@@ -149,7 +156,8 @@ pub(super) fn stopped(stop: Stop, limits: &Limits) -> String {
         Stop::GuardrailIntervened => String::from("a guardrail has intervened"),
         Stop::ContentFiltered => String::from("the model's content was filtered"),
         Stop::ModelContextWindowExceeded => String::from("the conversation has become too long for the model"),
-        Stop::UnknownStopReason => String::from("the model stopped for a reason that is not known here"),
+        Stop::UnknownStopReason if reason.is_empty() => String::from("the model stopped without a reason"),
+        Stop::UnknownStopReason => format!("the model stopped for a reason that is not known here: \"{reason}\""),
     };
     format!("This was stopped before its end: {why}.")
 }

@@ -37,7 +37,7 @@ use super::{
     stop::{Ended, Stop, ended},
     tools::Tools,
     usage::Usage,
-    words::Why,
+    words::{self, Why},
 };
 use crate::{call::Standing, outcome::Outcome, tool::Effect};
 use batch::found;
@@ -199,6 +199,7 @@ impl AgentRun {
             }
             (None, Ended::Over(stop)) => {
                 self.turn.last_words = text;
+                self.turn.reason = (stop == Stop::UnknownStopReason).then(|| words::shown(&stop_reason));
                 self.close(wanted, Why::Over(stop), stop);
             }
             (None, Ended::Broken(stop)) => self.once_more(wanted, stop),

@@ -109,7 +109,7 @@ impl AgentRun {
             };
             report.add(entry, perhaps && !is_read, !is_read && !later(Entry::is_done));
         }
-        let why = format!("{} {why}", words::stopped(stop, &self.limits));
+        let why = format!("{} {why}", words::stopped(stop, &self.limits, turn.reason.as_deref().unwrap_or_default()));
         report.with_answer(why.trim_end(), turn.last_words.clone())
     }
 }
