@@ -162,6 +162,10 @@ impl Report {
     }
 }
 
+/// What is said of a call that waits, and has no key.
+const UNDECIDED: &str = "It could not be found out whether a person has to approve it, so there is nothing to decide yet. \
+                         Resume the turn to look again.";
+
 /// A list with its title; of many calls the first ones.
 fn section(title: &str, items: &[Item]) -> String {
     const MOST: usize = 10;
@@ -179,6 +183,7 @@ impl Item {
     fn of(Entry { call, fate, .. }: &Entry) -> Self {
         let (outcome, message, key) = match fate {
             Fate::Open => ("open", None, None),
+            Fate::Waiting(None) => ("awaiting_approval", Some(String::from(UNDECIDED)), None),
             Fate::Waiting(key) => ("awaiting_approval", None, key.clone()),
             Fate::NotRun { reason, .. } => ("not_run", Some(format!("not run, because {reason}")), None),
             Fate::Done { replayed: false } => ("success", None, None),

@@ -80,6 +80,9 @@ fn where_the_record_cannot_be_read_nothing_runs_on_a_guess() {
     machine.standing = Box::new(|_| Standing::Unavailable);
     let report = machine.go();
     assert_eq!((report.stop, machine.ran.len()), (Stop::AwaitingApproval, 0));
+    let message = report.waiting[0].message.as_deref().unwrap_or_default();
+    assert!(message.contains("could not be found out") && message.contains("Resume the turn"), "{message}");
+    assert!(report.answer.contains(message), "{}", report.answer);
     machine.reload();
     machine.standing = Box::new(|_| Standing::Clear);
     assert_eq!(machine.go().answer, "Done.");
