@@ -21,11 +21,11 @@ use sha2::{Digest, Sha256};
 use super::{
     conversation::{Block, Message, Role, Status, ToolResult, ToolUse},
     tools::Tools,
+    words,
 };
 use crate::{
     door::{has_dunder_type, result_content},
     idempotency::hex,
-    tool::Effect,
 };
 
 /// What the provider runs, and we must not.
@@ -149,14 +149,9 @@ pub(super) fn error(id: &str, text: &str) -> ToolResult {
 }
 
 /// What is said of a call whose end is not known.
-pub(super) fn interrupted(tools: &Tools, tool: &str) -> String {
-    match tools.get(tool) {
-        None => String::from("The call was interrupted. There is no such tool, so nothing was changed."),
-        Some(facts) if facts.effect == Effect::ReadOnly => {
-            format!("The call was interrupted, and has no result. {}", facts.nothing)
-        }
-        Some(facts) => format!("The call was interrupted, and its outcome is unknown. {}", facts.unknown),
-    }
+fn interrupted(tools: &Tools, tool: &str) -> String {
+    let (text, closing) = words::interrupted(tools.get(tool));
+    format!("{text} {closing}")
 }
 
 /// A result with content that Bedrock takes.

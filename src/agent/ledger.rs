@@ -3,7 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{guard::fingerprint, limits::Limits, words::Why};
+use super::{
+    guard::fingerprint,
+    limits::Limits,
+    tools::{Facts, Tools},
+    words::Why,
+};
 use crate::outcome::{Changed, FailureKind, Outcome};
 
 /// A call that is to be run.
@@ -24,6 +29,10 @@ pub struct ToolCall {
 pub(super) struct Entry {
     pub call: ToolCall,
     pub fate: Fate,
+    /// Its tool as another deployment had it that may have begun the call, if it is no read there and another tool, or none,
+    /// here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Facts>,
 }
 
 /// What became of a call.
@@ -74,12 +83,27 @@ impl Fate {
 
 impl Entry {
     pub const fn new(call: ToolCall, fate: Fate) -> Self {
-        Self { call, fate }
+        Self { call, fate, before: None }
+    }
+
+    /// What is known of its tool: first of all from the deployment that may have begun it.
+    pub fn facts<'a>(&'a self, tools: &'a Tools) -> Option<&'a Facts> {
+        self.before.as_ref().or_else(|| tools.get(&self.call.tool))
     }
 
     /// Whether it has no end yet: it may run, or a person may let it.
     pub const fn is_open(&self) -> bool {
         matches!(self.fate, Fate::Open | Fate::Waiting(_))
+    }
+
+    /// Whether it was run to an end, good or bad.
+    pub const fn has_run(&self) -> bool {
+        matches!(self.fate, Fate::Done { .. } | Fate::Failed { .. })
+    }
+
+    /// Whether it has had its effect, even if its result was lost.
+    pub const fn is_done(&self) -> bool {
+        matches!(self.fate, Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. })
     }
 
     /// Whether somebody else was at the same action when it ended.

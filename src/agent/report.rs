@@ -62,6 +62,9 @@ pub struct Item {
     /// The key by which a person decides on it (`dev approve KEY`), where it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Whether it is an effect that failed or was not attempted, and no later equal call has brought it about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_undone: bool,
 }
 
 impl Report {
@@ -86,20 +89,21 @@ impl Report {
         }
     }
 
-    /// Adds a call. `perhaps`: it has no end, and may have had its effect.
-    pub(super) fn add(&mut self, entry: &Entry, perhaps: bool) {
-        let list = match &entry.fate {
-            Fate::Open if perhaps => &mut self.unknown,
-            Fate::Open | Fate::NotRun { .. } => &mut self.not_attempted,
-            Fate::Waiting(_) => &mut self.waiting,
-            Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => &mut self.waiting,
+    /// Adds a call. `perhaps`: if it has no end, it may have had its effect. `missed`: if it has not had its effect, there is
+    /// one, and no later call has had it.
+    pub(super) fn add(&mut self, entry: &Entry, perhaps: bool, missed: bool) {
+        let (list, left_undone) = match &entry.fate {
+            Fate::Open if perhaps => (&mut self.unknown, false),
+            Fate::Open | Fate::NotRun { .. } => (&mut self.not_attempted, missed),
+            Fate::Waiting(_) => (&mut self.waiting, false),
+            Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => (&mut self.waiting, false),
             // This call changed nothing, but whoever is at the same action may have.
-            Fate::Failed { .. } if perhaps && entry.is_in_progress() => &mut self.unknown,
-            Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. } => &mut self.done,
-            Fate::Failed { changed: Known::Unknown, .. } => &mut self.unknown,
-            Fate::Failed { changed: Known::Nothing, .. } => &mut self.failed,
+            Fate::Failed { .. } if perhaps && entry.is_in_progress() => (&mut self.unknown, false),
+            Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. } => (&mut self.done, false),
+            Fate::Failed { changed: Known::Unknown, .. } => (&mut self.unknown, false),
+            Fate::Failed { changed: Known::Nothing, .. } => (&mut self.failed, missed),
         };
-        list.push(Item::of(entry));
+        list.push(Item { left_undone, ..Item::of(entry) });
     }
 
     /// The report with its answer: the model's words if they end the turn, else why it stopped, and the facts.
@@ -117,10 +121,16 @@ impl Report {
         self
     }
 
+    /// Whether the model's answer alone could hide something: an effect that is left undone, is not known, or waits.
+    pub fn needs_facts(&self) -> bool {
+        let left_undone = self.failed.iter().chain(&self.not_attempted).any(|item| item.left_undone);
+        left_undone || !(self.unknown.is_empty() && self.waiting.is_empty())
+    }
+
     /// The report as text for the person: the answer, and what it must not hide.
     pub fn text(&self) -> String {
         let mut text = self.answer.clone();
-        if self.stop == Stop::EndTurn && !(self.unknown.is_empty() && self.waiting.is_empty()) {
+        if self.stop == Stop::EndTurn && self.needs_facts() {
             let _ = write!(text, "\n\n{}", self.facts()); // writing to a String cannot fail
         }
         if let Some(closing) = &self.closing {
@@ -152,6 +162,10 @@ impl Report {
     }
 }
 
+/// What is said of a call that waits, and has no key.
+const UNDECIDED: &str = "It could not be found out whether a person has to approve it, so there is nothing to decide yet. \
+                         Resume the turn to look again.";
+
 /// A list with its title; of many calls the first ones.
 fn section(title: &str, items: &[Item]) -> String {
     const MOST: usize = 10;
@@ -166,9 +180,10 @@ fn section(title: &str, items: &[Item]) -> String {
 }
 
 impl Item {
-    fn of(Entry { call, fate }: &Entry) -> Self {
+    fn of(Entry { call, fate, .. }: &Entry) -> Self {
         let (outcome, message, key) = match fate {
             Fate::Open => ("open", None, None),
+            Fate::Waiting(None) => ("awaiting_approval", Some(String::from(UNDECIDED)), None),
             Fate::Waiting(key) => ("awaiting_approval", None, key.clone()),
             Fate::NotRun { reason, .. } => ("not_run", Some(format!("not run, because {reason}")), None),
             Fate::Done { replayed: false } => ("success", None, None),
@@ -176,7 +191,7 @@ impl Item {
             Fate::Failed { kind, message, .. } => (kind.as_str(), Some(message.clone()), None),
         };
         let (tool, arguments) = (call.tool.clone(), shown(&call.input));
-        Self { tool, arguments, outcome: outcome.to_owned(), message, key }
+        Self { tool, arguments, outcome: outcome.to_owned(), message, key, left_undone: false }
     }
 
     /// `refund_order {"amount_cents":1500,…}: why`.

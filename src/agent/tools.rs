@@ -51,6 +51,16 @@ impl Tools {
         self.facts.get(name)
     }
 
+    /// Whether others have the same tool of this name, or neither has one: its records can be found, and it takes the same
+    /// arguments.
+    pub(super) fn are_same(&self, others: &Self, name: &str) -> bool {
+        let what = |tools: &Self| {
+            let schema = tools.specs.get(name).map(|spec| spec["inputSchema"].clone());
+            (tools.get(name).map(|facts| facts.effect), schema)
+        };
+        what(self) == what(others)
+    }
+
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.facts.keys().map(String::as_str)

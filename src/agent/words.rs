@@ -1,7 +1,8 @@
 //! What the model is told about calls that are not run, and about a turn that comes to its end. All effective limits are
 //! named with their values.
 
-use super::{guard::Refused, limits::Limits, stop::Stop};
+use super::{guard::Refused, limits::Limits, stop::Stop, tools::Facts};
+use crate::tool::Effect;
 
 /// Why a call is not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +80,19 @@ pub(super) fn limit(stop: Stop, limits: &Limits) -> String {
     }
 }
 
+/// What is said of a call whose end is not known, and whether anything was changed by it. Of a tool that is not there (any
+/// more) nobody knows.
+pub(super) fn interrupted(facts: Option<&Facts>) -> (&'static str, &str) {
+    const UNKNOWN: &str = "The call was interrupted, and its outcome is unknown.";
+    match facts {
+        None => (UNKNOWN, "There is no such tool now. Another version or program may have run it."),
+        Some(facts) if facts.effect == Effect::ReadOnly => {
+            ("The call was interrupted, and has no result.", &facts.nothing)
+        }
+        Some(facts) => (UNKNOWN, &facts.unknown),
+    }
+}
+
 /// What the model is told before its last request.
 pub(super) fn closing(stop: Stop, limits: &Limits) -> String {
     let why = match stop {
@@ -112,8 +126,15 @@ pub(super) fn once_more(stop: Stop) -> &'static str {
     }
 }
 
-/// Why a turn has stopped, for the person.
-pub(super) fn stopped(stop: Stop, limits: &Limits) -> String {
+/// A stop reason as a person can read it: it is a word of Bedrock's, but nobody has checked it.
+pub(super) fn shown(reason: &str) -> String {
+    const MOST: usize = 60;
+    let visible = reason.trim().chars().filter(|c| !c.is_control());
+    visible.map(|c| if c.is_ascii() { c } else { char::REPLACEMENT_CHARACTER }).take(MOST).collect()
+}
+
+/// Why a turn has stopped, for the person. `reason` is the model's own one, where it is not known here.
+pub(super) fn stopped(stop: Stop, limits: &Limits, reason: &str) -> String {
     let why = match stop {
         Stop::EndTurn => return String::from("The turn has ended."),
         Stop::MaxSteps | Stop::MaxToolCalls | Stop::MaxTokens | Stop::MaxCost => {
@@ -135,7 +156,8 @@ pub(super) fn stopped(stop: Stop, limits: &Limits) -> String {
         Stop::GuardrailIntervened => String::from("a guardrail has intervened"),
         Stop::ContentFiltered => String::from("the model's content was filtered"),
         Stop::ModelContextWindowExceeded => String::from("the conversation has become too long for the model"),
-        Stop::UnknownStopReason => String::from("the model stopped for a reason that is not known here"),
+        Stop::UnknownStopReason if reason.is_empty() => String::from("the model stopped without a reason"),
+        Stop::UnknownStopReason => format!("the model stopped for a reason that is not known here: \"{reason}\""),
     };
     format!("This was stopped before its end: {why}.")
 }

@@ -35,7 +35,8 @@ pub enum Standing {
     Running,
     /// It may have been done.
     Unknown,
-    /// It could not be found out: the record could not be read, or who may make the call is not known now.
+    /// It could not be found out: the record could not be read, or the call cannot be made now, so that nobody can tell which
+    /// record it would have.
     Unavailable,
 }
 
@@ -80,10 +81,7 @@ impl Pipeline {
             Ok(Keyed { entry, key: Some(key), .. }) => (entry, key),
             // It has no record, and cannot have one.
             Ok(_) => return Standing::Clear,
-            Err(failure) if matches!(failure.kind(), FailureKind::InvalidInput | FailureKind::UnknownTool) => {
-                return Standing::Clear;
-            }
-            // Whoever made it may have been allowed to.
+            // Whoever made it may have been allowed to, or have had a tool that is another one now, or gone.
             Err(_) => return Standing::Unavailable,
         };
         let now = self.store.now();

@@ -289,7 +289,7 @@ fn line(call: &ToolCall) -> String {
 /// How the turn ended. A model that has answered has been heard.
 fn account(report: &Report) {
     print("\n");
-    if report.stop == Stop::EndTurn && report.unknown.is_empty() && report.waiting.is_empty() {
+    if report.stop == Stop::EndTurn && !report.needs_facts() {
         let usage = report.usage;
         tell(Tone::Quiet, &format!("{} steps, {} calls, {} tokens", report.steps, report.tool_calls, usage.total()));
     } else {

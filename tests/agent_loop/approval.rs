@@ -4,13 +4,17 @@ use action_group::{
     agent::{
         run::{AgentRun, Approvals},
         stop::{Resume, Stop},
+        tools::Tools,
     },
     call::Standing,
     outcome::FailureKind,
 };
 use serde_json::json;
 
-use crate::machine::{Machine, calls, fails, says, tools, wide};
+use crate::{
+    machine::{Machine, calls, fails, says, tools, wide},
+    toolbox::without_mail,
+};
 
 fn batch() -> [action_group::agent::model::ModelReply; 2] {
     let batch = calls([
@@ -76,6 +80,9 @@ fn where_the_record_cannot_be_read_nothing_runs_on_a_guess() {
     machine.standing = Box::new(|_| Standing::Unavailable);
     let report = machine.go();
     assert_eq!((report.stop, machine.ran.len()), (Stop::AwaitingApproval, 0));
+    let message = report.waiting[0].message.as_deref().unwrap_or_default();
+    assert!(message.contains("could not be found out") && message.contains("Resume the turn"), "{message}");
+    assert!(report.answer.contains(message), "{}", report.answer);
     machine.reload();
     machine.standing = Box::new(|_| Standing::Clear);
     assert_eq!(machine.go().answer, "Done.");
@@ -141,4 +148,53 @@ fn a_driver_that_let_go_in_time_leaves_nothing_unknown() {
     machine.run.ask("Stop.");
     machine.go();
     assert!(machine.results()[0].1.contains("not run"), "{:?}", machine.results());
+}
+
+/// A driver that died at a mail, followed by a deployment that does not have the tool.
+fn died_at_a_mail_that_is_gone() -> Machine {
+    let mut machine = Machine::new(wide(), [calls([("a", "mail", json!({"to": "ada"}))]), says("I see.")]);
+    machine.step();
+    machine.run.equip(wide(), Tools::of(&without_mail()), None, Approvals::Pause);
+    machine.reload();
+    machine
+}
+
+#[test]
+fn of_a_call_that_may_have_begun_nobody_says_that_nothing_was_changed_when_its_tool_is_gone() {
+    let report = died_at_a_mail_that_is_gone().run.report();
+    assert_eq!((report.unknown.len(), report.not_attempted.len()), (1, 0), "before anything else");
+
+    let mut looked_up = died_at_a_mail_that_is_gone();
+    looked_up.run.ask("Stop. Was it sent?");
+    let mut run_again = died_at_a_mail_that_is_gone();
+    run_again.outcome = Box::new(|_| fails(FailureKind::UnknownTool));
+    for machine in [&mut looked_up, &mut run_again] {
+        let report = machine.go();
+        assert_eq!((report.unknown.len(), report.failed.len()), (1, 0), "{}", report.text());
+        let result = &machine.results()[0].1;
+        assert!(result.contains("outcome is unknown. The mail may have been sent."), "{result}");
+    }
+}
+
+#[test]
+fn a_call_that_was_put_down_before_its_tool_went_has_changed_nothing() {
+    let mut machine = Machine::new(wide(), [calls([("a", "mail", json!({"to": "ada"}))]), says("I see.")]);
+    machine.step();
+    assert!(machine.run.put_down());
+    machine.run.equip(wide(), Tools::of(&without_mail()), None, Approvals::Pause);
+    machine.reload();
+    machine.outcome = Box::new(|_| fails(FailureKind::UnknownTool));
+    let report = machine.go();
+    assert_eq!((report.unknown.len(), report.failed.len()), (0, 1), "{}", report.text());
+}
+
+#[test]
+fn a_name_that_no_deployment_had_is_answered_as_such_after_a_death_too() {
+    let mut machine = Machine::new(wide(), [calls([("a", "lookup", json!({}))]), says("I see.")]);
+    machine.step();
+    machine.run.equip(wide(), tools(), None, Approvals::Pause);
+    machine.reload();
+    machine.outcome = Box::new(|_| fails(FailureKind::UnknownTool));
+    let report = machine.go();
+    assert_eq!((report.unknown.len(), report.failed.len()), (0, 1), "{}", report.text());
 }

@@ -153,6 +153,19 @@ async fn a_driver_killed_between_the_end_of_its_tools_and_the_save_is_followed_b
     assert!(next.results().iter().all(|result| result.contains("earlier, equal call")), "{:?}", next.results());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_tools_of_today_do_not_take_may_have_been_done_by_those_of_yesterday() {
+    let batch = calls([("a", "mail", json!({"to": "ada", "copy": "bob"})), ("b", "letter", json!({"to": "ada"}))]);
+    let (world, model) = (World::stopped(), Replies::new([says("I see.")]));
+    let mut run = world.run(wide());
+    run.model_replied(batch);
+    run.resumed();
+    run.ask("Stop. Was it sent?");
+    let report = world.driver(&model).drive("c", run, None, &mut |_| {}).await.expect("it is saved").report;
+    assert_eq!((report.unknown.len(), report.failed.len()), (2, 0), "{}", report.text());
+    assert!(model.results().iter().all(|result| result.contains("outcome is unknown")), "{:?}", model.results());
+}
+
 #[tokio::test]
 async fn a_batch_pauses_for_a_person_and_each_call_runs_once_after_the_approval() {
     let database = Database::start().await;

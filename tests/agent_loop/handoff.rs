@@ -6,7 +6,7 @@ use action_group::{
 };
 use serde_json::{Value, json};
 
-use crate::machine::{Machine, calls, says, success, wide};
+use crate::machine::{Machine, calls, fails, says, success, wide};
 
 fn mixed() -> (Machine, Report) {
     let batch = calls([
@@ -93,6 +93,48 @@ fn an_answer_of_the_model_does_not_hide_what_is_unknown() {
     let report = machine.go();
     assert_eq!(report.answer, "Sent!");
     assert!(report.text().contains("Not known whether it was done:\n- mail"), "{}", report.text());
+}
+
+fn pay(id: &str, amount: u32) -> action_group::agent::model::ModelReply {
+    calls([(id, "pay", json!({ "amount": amount }))])
+}
+
+#[test]
+fn an_answer_of_the_model_does_not_hide_an_effect_that_failed() {
+    let mut machine = Machine::new(wide(), [pay("a", 5), says("It has been paid!")]);
+    machine.outcome = Box::new(|_| fails(FailureKind::Rejected));
+    let report = machine.go();
+    assert_eq!(report.answer, "It has been paid!");
+    let text = report.text();
+    assert!(text.starts_with("It has been paid!\n\n"), "{text}");
+    assert!(text.contains("Failed, nothing was changed:\n- pay {\"amount\":5}: It did not work."), "{text}");
+    let read_back: Report = serde_json::from_value(report.to_json()).expect("a report");
+    assert_eq!(read_back.text(), text);
+}
+
+#[test]
+fn an_answer_of_the_model_does_not_hide_an_effect_that_was_not_attempted() {
+    let limits = Limits { max_identical_failures: 1, ..wide() };
+    let both = calls([("b", "pay", json!({"amount": 5})), ("c", "look", json!({"what": "x"}))]);
+    let mut machine = Machine::new(limits, [pay("a", 5), both, says("It has been paid!")]);
+    machine.outcome = Box::new(|call| if call.tool == "pay" { fails(FailureKind::Rejected) } else { success() });
+    let report = machine.go();
+    assert_eq!(report.stop, Stop::EndTurn);
+    assert!(report.text().contains("Not attempted:\n- pay"), "{}", report.text());
+}
+
+#[test]
+fn an_effect_that_an_equal_call_has_mended_and_a_read_that_failed_are_not_held_against_the_answer() {
+    let reads = calls([("c", "look", json!({"what": "fail"}))]);
+    let mut machine = Machine::new(wide(), [pay("a", 5), pay("b", 5), reads, says("It has been paid.")]);
+    machine.outcome = Box::new(|call| if call.id == "b" { success() } else { fails(FailureKind::Transient) });
+    let report = machine.go();
+    assert_eq!((report.failed.len(), report.done.len()), (2, 1));
+    assert_eq!(report.text(), "It has been paid.");
+
+    let mut machine = Machine::new(wide(), [pay("a", 5), pay("b", 6), says("It has been paid.")]);
+    machine.outcome = Box::new(|call| if call.id == "b" { success() } else { fails(FailureKind::Transient) });
+    assert!(machine.go().text().contains("Failed"), "another amount mends nothing");
 }
 
 #[test]

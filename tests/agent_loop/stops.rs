@@ -67,6 +67,23 @@ fn a_guardrail_a_filter_and_a_full_context_end_the_turn_and_nothing_runs() {
 }
 
 #[test]
+fn a_stop_reason_that_is_not_known_is_named_readably_and_bounded() {
+    let long = format!("paused\u{1b}[31m\n{}", "x".repeat(10_000));
+    for (reason, named) in [
+        ("something_new", "not known here: \"something_new\"."),
+        (" ", "stopped without a reason."),
+        (long.as_str(), "not known here: \"paused[31mxxx"),
+    ] {
+        let mut machine = Machine::new(wide(), [reply(json!([pay("a")]), reason)]);
+        machine.go();
+        machine.reload();
+        let answer = machine.go().answer;
+        assert!(answer.contains(named), "{answer}");
+        assert!(answer.len() < 500 && !answer.contains('\u{1b}'), "{answer}");
+    }
+}
+
+#[test]
 fn a_guardrails_own_text_is_the_answer() {
     let report =
         Machine::new(wide(), [reply(json!([{"text": "I cannot talk about that."}]), "guardrail_intervened")]).go();

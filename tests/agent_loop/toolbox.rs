@@ -113,6 +113,12 @@ impl Tool for Mails {
     }
 }
 
+/// The tools of a later deployment: there is no `mail` any more.
+pub fn without_mail() -> Arc<Toolbox> {
+    let log = Log::default();
+    Arc::new(Toolbox::builder().tool(Looks(log.clone())).tool(Pays(log)).build().expect("good tools"))
+}
+
 /// The tools, and what they will have done.
 pub fn toolbox() -> (Arc<Toolbox>, Log) {
     let log = Log::default();

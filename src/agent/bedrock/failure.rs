@@ -99,7 +99,11 @@ pub(super) const fn sentence(kind: Kind) -> &'static str {
         Kind::Throttled => "The model is too busy: its service throttles requests, or a quota is used up.",
         Kind::Model => "The model failed, or took too long to answer.",
         Kind::Timeout => "The model did not answer in the time that was left.",
-        Kind::Invalid => "The model's service refused the request as invalid.",
+        // Most models answer so where a conversation is longer than they can read.
+        Kind::Invalid => {
+            "The model's service refused the request as invalid. It may be too long for the model: if this happens again, \
+             begin another conversation."
+        }
         Kind::Denied => {
             "The model may not be used: the permission or the credentials are missing, or there is no such model."
         }
@@ -110,6 +114,12 @@ pub(super) const fn sentence(kind: Kind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_reads_that_a_request_is_invalid_reads_what_it_may_be_and_what_helps() {
+        let sentence = sentence(Kind::Invalid);
+        assert!(sentence.contains("too long for the model") && sentence.contains("another conversation"), "{sentence}");
+    }
 
     #[test]
     fn the_code_decides_and_the_status_where_there_is_none() {

@@ -10,7 +10,7 @@ use super::{
         history::{self, Wanted},
         ledger::{Entry, Fate},
         stop::Stop,
-        tools::Tools,
+        tools::{Facts, Tools},
         usage::Usage,
         words::{self, Why},
     },
@@ -125,12 +125,16 @@ impl AgentRun {
     /// Answers every call that is open, each once and in order, and counts what failed.
     pub(super) fn settle(&mut self, mut outcomes: BTreeMap<usize, Outcome>) {
         let mut ended = Vec::new();
+        let may_have_begun = self.turn.begun == Begun::Perhaps;
         for entry in self.turn.ledger.iter_mut().skip(self.turn.open) {
             let ToolCall { ordinal, id, tool, input } = &entry.call;
             let result = if let Fate::NotRun { told, .. } = &entry.fate {
                 history::error(id, told)
             } else {
-                let outcome = outcomes.remove(ordinal).unwrap_or_else(|| interrupted(&self.tools, tool));
+                // What the tool of today does not take says nothing of what the tool before has done.
+                let is_told = |outcome: &Outcome| !(may_have_begun && entry.before.is_some() && is_not_taken(outcome));
+                let outcome = outcomes.remove(ordinal).filter(is_told);
+                let outcome = outcome.unwrap_or_else(|| interrupted(entry.facts(&self.tools)));
                 entry.fate = Fate::of(&outcome);
                 let text = outcome.failure().map(Failure::message).unwrap_or_default();
                 ended.push((tool.clone(), fingerprint(tool, input), outcome.clone()));
@@ -176,30 +180,35 @@ impl AgentRun {
     }
 }
 
+/// Whether the pipeline has refused the call before it looked at its record: no such tool, or not with these arguments.
+fn is_not_taken(outcome: &Outcome) -> bool {
+    let kind = outcome.failure().map(Failure::kind);
+    matches!(kind, Some(FailureKind::UnknownTool | FailureKind::InvalidInput))
+}
+
 /// The outcome of a call whose driver is gone, or which was not answered.
-fn interrupted(tools: &Tools, tool: &str) -> Outcome {
-    let text = "The call was interrupted.";
-    Outcome::Failure(match tools.get(tool) {
-        None => Failure::new(FailureKind::UnknownTool, format!("{text} There is no such tool.")),
-        Some(facts) if facts.effect == Effect::ReadOnly => {
-            Failure::new(FailureKind::Transient, text).with_changed(Changed::Nothing, facts.nothing.clone())
-        }
-        Some(facts) => Failure::new(FailureKind::OutcomeUnknown, format!("{text} Its outcome is unknown."))
-            .with_changed(Changed::Unknown, facts.unknown.clone()),
-    })
+fn interrupted(facts: Option<&Facts>) -> Outcome {
+    let (text, closing) = words::interrupted(facts);
+    let (kind, changed) = match facts {
+        Some(facts) if facts.effect == Effect::ReadOnly => (FailureKind::Transient, Changed::Nothing),
+        _ => (FailureKind::OutcomeUnknown, Changed::Unknown),
+    };
+    Outcome::Failure(Failure::new(kind, text).with_changed(changed, closing.to_owned()))
 }
 
 /// The outcome of such a call by what its record says.
-pub(super) fn found(tools: &Tools, call: &ToolCall, standing: Option<Standing>) -> Outcome {
-    match standing {
-        Some(Standing::Done(result)) => Outcome::Success { result, replayed: true },
-        Some(Standing::Clear | Standing::Waits(_) | Standing::Approved | Standing::Denied) => {
-            let text = "The call was interrupted before it was begun.";
-            let nothing = tools
-                .get(&call.tool)
-                .map_or_else(|| String::from("Nothing was changed."), |facts| facts.nothing.clone());
-            Outcome::Failure(Failure::new(FailureKind::Transient, text).with_changed(Changed::Nothing, nothing))
-        }
-        Some(Standing::Running | Standing::Unknown | Standing::Unavailable) | None => interrupted(tools, &call.tool),
+pub(super) fn found(tools: &Tools, entry: &Entry, standing: Option<Standing>) -> Outcome {
+    let begun_elsewhere = entry.before.is_some();
+    match (standing, tools.get(&entry.call.tool)) {
+        (Some(Standing::Done(result)), _) => Outcome::Success { result, replayed: true },
+        // That there is no record counts only where the tool that would have made it is the one that has looked.
+        (Some(Standing::Clear), Some(facts)) if !begun_elsewhere => not_begun(facts),
+        (Some(Standing::Waits(_) | Standing::Approved | Standing::Denied), Some(facts)) => not_begun(facts),
+        _ => interrupted(entry.facts(tools)),
     }
+}
+
+fn not_begun(facts: &Facts) -> Outcome {
+    let text = "The call was interrupted before it was begun.";
+    Outcome::Failure(Failure::new(FailureKind::Transient, text).with_changed(Changed::Nothing, facts.nothing.clone()))
 }

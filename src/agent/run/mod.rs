@@ -37,9 +37,9 @@ use super::{
     stop::{Ended, Stop, ended},
     tools::Tools,
     usage::Usage,
-    words::Why,
+    words::{self, Why},
 };
-use crate::{call::Standing, outcome::Outcome};
+use crate::{call::Standing, outcome::Outcome, tool::Effect};
 use batch::found;
 use turn::{Begun, Phase, Turn};
 
@@ -121,8 +121,16 @@ impl AgentRun {
     }
 
     /// Replaces what the deployment says, after its conversation was loaded: another version may have other limits, tools and
-    /// another prompt.
+    /// another prompt. Calls that the version before may have begun are judged by the tools that it had.
     pub fn equip(&mut self, limits: Limits, tools: Tools, system: Option<String>, approvals: Approvals) {
+        if matches!(self.turn.phase, Phase::Tools | Phase::Orphans(_)) && self.turn.begun != Begun::PutDown {
+            for entry in self.turn.ledger.iter_mut().skip(self.turn.open).filter(|entry| entry.is_open()) {
+                if entry.before.is_none() && !self.tools.are_same(&tools, &entry.call.tool) {
+                    let before = self.tools.get(&entry.call.tool).filter(|facts| facts.effect != Effect::ReadOnly);
+                    entry.before = before.cloned();
+                }
+            }
+        }
         (self.limits, self.tools, self.system, self.approvals) = (limits, tools, system, approvals);
     }
 
@@ -191,6 +199,7 @@ impl AgentRun {
             }
             (None, Ended::Over(stop)) => {
                 self.turn.last_words = text;
+                self.turn.reason = (stop == Stop::UnknownStopReason).then(|| words::shown(&stop_reason));
                 self.close(wanted, Why::Over(stop), stop);
             }
             (None, Ended::Broken(stop)) => self.once_more(wanted, stop),
@@ -233,10 +242,10 @@ impl AgentRun {
                 self.turn.phase = if waits { Phase::Paused } else { Phase::Tools };
             }
             Phase::Orphans(text) => {
-                let open = self.open(|_| true).into_iter();
-                let outcomes = open.map(|call| {
-                    let standing = standings.remove(&call.ordinal);
-                    (call.ordinal, found(&self.tools, &call, standing))
+                let open = self.turn.ledger.iter().skip(self.turn.open).filter(|entry| entry.is_open());
+                let outcomes = open.map(|entry| {
+                    let ordinal = entry.call.ordinal;
+                    (ordinal, found(&self.tools, entry, standings.remove(&ordinal)))
                 });
                 let outcomes = outcomes.collect();
                 self.settle(outcomes);

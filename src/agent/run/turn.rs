@@ -32,6 +32,8 @@ pub(super) struct Turn {
     pub(super) failures: u32,
     pub(super) interrupted: bool,
     pub(super) last_words: String,
+    /// The stop reason that is not known here, if one has ended the turn: as it can be shown.
+    pub(super) reason: Option<String>,
 }
 
 /// Where the turn stands.

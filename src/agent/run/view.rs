@@ -94,19 +94,22 @@ impl AgentRun {
             ..Report::new(stop)
         };
         for (index, entry) in turn.ledger.iter().enumerate() {
-            let handed_out = turn.phase == Phase::Tools && turn.begun == Begun::Perhaps;
-            let is_read = self.tools.get(&entry.call.tool).is_none_or(|facts| facts.effect == Effect::ReadOnly);
+            let handed_out = matches!(turn.phase, Phase::Tools | Phase::Orphans(_)) && turn.begun == Begun::Perhaps;
+            // What is not known to be a read may have had an effect.
+            let is_read = entry.facts(&self.tools).is_some_and(|facts| facts.effect == Effect::ReadOnly);
+            let later = |has: fn(&Entry) -> bool| {
+                let mut later = turn.ledger.iter().skip(index + 1);
+                later.any(|later| has(later) && later.is_same(entry))
+            };
             let perhaps = if entry.is_in_progress() {
                 // What was asked for again, and has an end, is known.
-                let mut later = turn.ledger.iter().skip(index + 1);
-                !later
-                    .any(|later| matches!(later.fate, Fate::Done { .. } | Fate::Failed { .. }) && later.is_same(entry))
+                !later(Entry::has_run)
             } else {
                 index >= turn.open && handed_out
             };
-            report.add(entry, perhaps && !is_read);
+            report.add(entry, perhaps && !is_read, !is_read && !later(Entry::is_done));
         }
-        let why = format!("{} {why}", words::stopped(stop, &self.limits));
+        let why = format!("{} {why}", words::stopped(stop, &self.limits, turn.reason.as_deref().unwrap_or_default()));
         report.with_answer(why.trim_end(), turn.last_words.clone())
     }
 }
