@@ -37,7 +37,7 @@ impl Pipeline {
     /// Acquires the key, runs the tool, and settles the record.
     pub(super) async fn run_recorded(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let mut claim = run.claim(self.store.now());
-        let mut guard = match self.enter(run, key, &claim).await? {
+        let mut guard = match self.enter(run, key, &mut claim).await? {
             Ok(guard) => guard,
             Err(answer) => return Ok(answer),
         };
@@ -47,7 +47,7 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, key, &mut claim, Some(guard), &ended).await? {
+                match self.ask(run, key, &mut claim, Some(guard), ended.text()).await? {
                     Ok(approved) => guard = approved,
                     Err(answer) => return Ok(answer),
                 }
@@ -57,12 +57,13 @@ impl Pipeline {
         }
     }
 
-    /// Acquires the key, waiting for an execution that holds it; or ends with what its record says.
+    /// Acquires the key, waiting for an execution that holds it; or ends with what its record says. A record that was begun
+    /// before a person had to approve the call is no approval.
     pub(super) async fn enter(
         &self,
         run: &mut Run<'_>,
         key: &Key,
-        claim: &Claim,
+        claim: &mut Claim,
     ) -> Result<Result<Guard, Answer>, Failure> {
         let mut pause = POLL.0;
         let mut known = None;
@@ -79,6 +80,9 @@ impl Pipeline {
             match self.meet(run, key, claim, record).await? {
                 Next::Go(guard) => {
                     run.approved = guard.is_approved();
+                    if run.lacks_approval() {
+                        return Box::pin(self.ask(run, key, claim, Some(guard), "")).await;
+                    }
                     return Ok(Ok(guard));
                 }
                 Next::End(answer) => return Ok(Err(answer)),

@@ -77,6 +77,7 @@ pub struct Now {
     pub time: Timestamp,
     pub time_left: Duration,
     pub doubt: Doubt,
+    pub asks_heirs: bool,
 }
 
 /// What becomes of the record when the tool asks for approval after an attempt that may have been done.
@@ -220,7 +221,7 @@ impl Caller {
         match self.step.clone() {
             Step::Acquire => match reply {
                 Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired),
-                Ok(Ok(())) => self.go(Holder { owner: self.name, attempt: 1, approved_until: None }),
+                Ok(Ok(())) => self.go(Holder { owner: self.name, attempt: 1, approved_until: None }, now),
                 Ok(Err(record)) => self.meet(record.expect("a put fails on a record"), now),
                 Err(StoreErrorKind::NoAnswer) => self.step = Step::GiveUpAcquiring,
                 Err(_) => self.told(FailureKind::Transient),
@@ -257,7 +258,7 @@ impl Caller {
             Ok(Err(Some(record))) if holder_of(&record, self.name) != ours => self.wait(now),
             Ok(Ok(()) | Err(Some(_))) => {
                 self.maybe_done |= may_be_done_before(old, now.effect.effect());
-                self.go(self.next(old));
+                self.go(self.next(old), now);
                 if let Some(result) = done {
                     self.step = Step::Complete(result, true);
                 }
@@ -302,7 +303,8 @@ impl Caller {
             Decision::Acquire => self.again(now),
             Decision::Ours => {
                 self.maybe_done |= record.maybe_done;
-                self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until });
+                let (attempt, approved_until) = (record.attempt, record.approved_until);
+                self.go(Holder { owner: self.name, attempt, approved_until }, now);
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
             Decision::InProgress(_) => self.wait(now),
@@ -341,11 +343,11 @@ impl Caller {
         self.told(FailureKind::InProgress);
     }
 
-    fn go(&mut self, holder: Holder) {
+    fn go(&mut self, holder: Holder, now: &Now) {
         self.approved = holder.approved_until.is_some();
         self.holder = Some(holder);
         self.enters = false;
-        self.step = Step::Run;
+        if self.needs_approval && !self.approved && now.asks_heirs { self.asks(now) } else { self.step = Step::Run }
     }
 
     pub fn is_approved(&self) -> bool {
