@@ -370,6 +370,7 @@ async fn a_tool_that_asks_for_approval_after_an_attempt_without_an_answer_is_not
             let failure = waiting.failure().expect("it waits");
             assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
             assert!(!failure.retryable() && failure.message().contains("waits for approval"), "{failure:?}");
+            assert!(failure.waits(), "to ask again is no further failure");
         }
         let pending = world.database.store().pending().await.expect("a list");
         assert_eq!(pending.len(), 1);
@@ -407,6 +408,7 @@ async fn a_refusal_does_not_unmake_what_may_have_been_done() {
     let failure = refused.failure().expect("a refusal");
     assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
     assert!(!failure.retryable() && failure.message().contains("has refused"), "{failure:?}");
+    assert!(!failure.waits(), "it is over");
 }
 
 #[tokio::test(flavor = "multi_thread")]

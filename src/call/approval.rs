@@ -89,7 +89,7 @@ pub(super) fn waits(tool: &Definition, why: &str, maybe_done: bool) -> Failure {
         let text = format!(
             "{why} An earlier attempt may have done it. To try it again needs the approval of a person, {next}"
         );
-        return in_doubt(tool, text.trim_start());
+        return in_doubt(tool, text.trim_start()).that_waits();
     }
     let text = format!("{why} This call needs the approval of a person, {next}");
     explain::nothing(tool, FailureKind::ApprovalRequired, text.trim_start())
