@@ -9,14 +9,16 @@ use std::{
 };
 
 use action_group::{
-    clock::Timestamp,
+    call::Pipeline,
+    clock::{Clock, Timestamp},
     idempotency::{APPROVED_FOR, ApprovalError, Store, Verdict},
     outcome::{Changed, Failure, FailureKind, Outcome},
+    telemetry::Telemetry,
     tool::{CallContext, Caller, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::{Database, within};
+use support::{Database, FaultyProxy, LOST, Lines, client, within};
 
 /// What an attempt does; without more of them it succeeds.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +145,13 @@ impl World {
     }
 
     async fn call_on(&self, store: Store, arguments: Value) -> Outcome {
-        let pipeline = support::pipeline(Arc::clone(&self.toolbox), store);
+        self.call_noted(store, Lines::default(), arguments).await
+    }
+
+    /// The same, with its metrics.
+    async fn call_noted(&self, store: Store, metrics: Lines, arguments: Value) -> Outcome {
+        let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(metrics));
+        let pipeline = Pipeline::new(Arc::clone(&self.toolbox), store, Arc::new(telemetry));
         support::call(&pipeline, within(Duration::from_secs(5)), Caller::default(), arguments).await
     }
 
@@ -293,6 +301,20 @@ async fn a_failure_that_changed_nothing_gives_the_approval_back() {
         assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
         assert_eq!(world.done(), vec![true]);
     }
+}
+
+/// No answer to the commit comes; the record has it all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_commit_whose_answer_was_lost_is_told_as_the_calls_own() {
+    let world = World::new(ATOMIC).await;
+    world.call(json!({"amount": 500})).await;
+    world.decide(Verdict::Approve).await;
+    let (proxy, metrics) = (FaultyProxy::start(&world.database.endpoint()).await, Lines::default());
+    proxy.misbehave("TransactWriteItems", [LOST; 9]);
+    let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+    assert_eq!(world.call_noted(store, metrics.clone(), json!({"amount": 500})).await, paid(500, false));
+    assert!(!metrics.text().contains("Superseded"), "{}", metrics.text());
+    assert_eq!(world.call(json!({"amount": 500})).await, paid(500, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@
 //! person refuses, what may have been done is still not denied.
 
 use super::{
-    answer::{Answer, of_heir},
+    answer::{Answer, found},
     explain,
     pipeline::Pipeline,
     recorded::{note, unavailable},
@@ -42,14 +42,14 @@ impl Pipeline {
         why: &str,
     ) -> Result<Result<Guard, Answer>, Failure> {
         if run.maybe_done {
-            return ask_in_doubt(run, guard, why).await.map(Err);
+            return ask_in_doubt(run, claim, guard, why).await.map(Err);
         }
         if let Some(guard) = guard {
             match guard.release(run.deadline.time_to_settle()).await {
                 // The record begins anew, so its owner does: no late copy of this release can touch it.
                 Ok(Settled::AsWritten) => claim.owner = new_owner(),
                 Ok(Settled::Superseded(record)) => {
-                    if let Some(answer) = of_heir(run.report, record) {
+                    if let Some(answer) = found(run.report, claim, record) {
                         return Ok(Err(answer));
                     }
                 }
@@ -67,12 +67,12 @@ impl Pipeline {
 }
 
 /// The same where an attempt may have been done: the record waits as it is.
-async fn ask_in_doubt(run: &mut Run<'_>, guard: Option<Guard>, why: &str) -> Result<Answer, Failure> {
+async fn ask_in_doubt(run: &mut Run<'_>, claim: &Claim, guard: Option<Guard>, why: &str) -> Result<Answer, Failure> {
     let unknown = explain::unknown(run.tool(), if why.is_empty() { UNASKED } else { why });
     let Some(guard) = guard else { return Err(unknown) };
     match guard.await_approval(&run.arguments.to_string(), run.deadline.time_to_settle()).await {
         Ok(Settled::AsWritten) => Err(waits(run.tool(), why, true)),
-        Ok(Settled::Superseded(record)) => of_heir(run.report, record).ok_or(unknown),
+        Ok(Settled::Superseded(record)) => found(run.report, claim, record).ok_or(unknown),
         // The next call finds the record waiting, or takes it over.
         Err(error) => {
             note(run, &error);

@@ -63,7 +63,7 @@ impl Pipeline {
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return match guard {
-                    Some(guard) => settle_failure(run, guard, failure).await,
+                    Some(guard) => settle_failure(run, &claim, guard, failure).await,
                     None if record_was_seen => Err(failure),
                     None => self.unless_made_before(run, key, &claim, failure).await,
                 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    answer::{Answer, Made, of_heir, recall},
+    answer::{Answer, Made, found, recall},
     approval,
     deadline::USEFUL,
     explain,
@@ -43,7 +43,7 @@ impl Pipeline {
         };
         loop {
             let ended = match run.attempt().await {
-                Ok(made) => return Ok(self.complete(run, guard, made).await),
+                Ok(made) => return Ok(self.complete(run, &claim, guard, made).await),
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
@@ -52,7 +52,7 @@ impl Pipeline {
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
-                return settle_failure(run, guard, failure).await;
+                return settle_failure(run, &claim, guard, failure).await;
             }
         }
     }
@@ -146,7 +146,7 @@ impl Pipeline {
             Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
             Reconciled::Done(made) => match self.take_over(run, key, claim, &record).await? {
                 Next::Go(guard) => {
-                    let answer = self.complete(run, guard, made).await;
+                    let answer = self.complete(run, claim, guard, made).await;
                     Ok(Next::End(Answer { replayed: true, ..answer }))
                 }
                 next => Ok(next),
@@ -200,10 +200,10 @@ impl Pipeline {
     }
 
     /// The effect is done: record its result. Whatever becomes of the record, the effect is not called a failure.
-    async fn complete(&self, run: &mut Run<'_>, guard: Guard, made: Made) -> Answer {
+    async fn complete(&self, run: &mut Run<'_>, claim: &Claim, guard: Guard, made: Made) -> Answer {
         match guard.complete(&made.stored, run.deadline.time_to_settle()).await {
             Ok(Settled::AsWritten) => made.answer(),
-            Ok(Settled::Superseded(record)) => of_heir(run.report, record).unwrap_or_else(|| made.answer()),
+            Ok(Settled::Superseded(record)) => found(run.report, claim, record).unwrap_or_else(|| made.answer()),
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
@@ -239,9 +239,14 @@ pub fn settling(changed: Changed, effect: Effect) -> Settling {
     }
 }
 
-/// Leaves the record of a failed call accordingly. Where another execution has taken it over, what that one did is the
-/// answer.
-pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Result<Answer, Failure> {
+/// Leaves the record of a failed call accordingly. Where it has a result, that is the answer: another execution has taken it
+/// over, or a commit was applied that was not answered.
+pub(super) async fn settle_failure(
+    run: &mut Run<'_>,
+    claim: &Claim,
+    guard: Guard,
+    failure: Failure,
+) -> Result<Answer, Failure> {
     let time = run.deadline.time_to_settle();
     let settled = match settling(failure.changed(), run.tool().effect) {
         Settling::Release => guard.release(time).await,
@@ -250,7 +255,7 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     };
     match settled {
         Ok(Settled::AsWritten) => Err(failure),
-        Ok(Settled::Superseded(record)) => of_heir(run.report, record).ok_or(explain::for_this_call(failure)),
+        Ok(Settled::Superseded(record)) => found(run.report, claim, record).ok_or(explain::for_this_call(failure)),
         Err(error) => {
             note(run, &error);
             Err(failure)

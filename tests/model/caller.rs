@@ -236,15 +236,15 @@ impl Caller {
             // What a client has sent before may have been applied, although now it is refused.
             Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
             Step::Commit => self.committed(reply, now),
-            Step::Settle(_, answer) => self.step = Step::Ended(superseded_by(reply).map_or(answer, replay)),
+            Step::Settle(_, answer) => self.step = Step::Ended(self.found(reply).unwrap_or(answer)),
             Step::AskInDoubt => self.asked_in_doubt(reply),
             Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient),
             Step::ReleaseToAsk => {
                 if released(&reply, self.name) {
                     self.renew();
                 }
-                match superseded_by(reply) {
-                    Some(stored) => self.step = Step::Ended(replay(stored)),
+                match self.found(reply) {
+                    Some(answer) => self.step = Step::Ended(answer),
                     None => self.ask(),
                 }
             }
@@ -427,7 +427,7 @@ impl Caller {
             }
             reply => {
                 let unknown = Answer::Unknown { retryable: true };
-                self.step = Step::Ended(superseded_by(reply).map_or(unknown, replay));
+                self.step = Step::Ended(self.found(reply).unwrap_or(unknown));
             }
         }
     }
@@ -451,6 +451,13 @@ impl Caller {
             Found::NotDone => Step::TakeOver(record, None),
             Found::Done(result) => Step::TakeOver(record, Some(result)),
         };
+    }
+
+    /// The result in the record that was in the way of settling.
+    fn found(&self, reply: Written) -> Option<Answer> {
+        let record = reply.ok()?.err()??;
+        let Stored::Json(result) = record.result? else { unreachable!("results are small here") };
+        Some(Answer::Success { result, replayed: record.owner != self.name })
     }
 
     fn told(&mut self, kind: FailureKind) {
@@ -482,11 +489,6 @@ fn holder_of(record: &Record, name: &'static str) -> Option<Holder> {
         attempt: record.attempt,
         approved_until: record.approved_until,
     })
-}
-
-/// The result in the record that was in the way of settling.
-fn superseded_by(reply: Written) -> Option<Stored> {
-    reply.ok()?.err()??.result
 }
 
 fn replay(stored: Stored) -> Answer {

@@ -200,6 +200,7 @@ impl Protocol {
             Step::Run => self.run(world, caller, fate),
             _ => self.write(world, caller, fate),
         }
+        world.check_whose(self, caller);
         if !settled {
             world.check_answer(self, caller); // it was decided on before the record was settled
         }
@@ -346,6 +347,17 @@ impl World {
             self.broken = Some("a completed record has changed");
         }
         reply
+    }
+
+    /// Whether a result is told as an earlier call's if it is one, and only then. All results of a keyed effect are the same.
+    fn check_whose(&mut self, protocol: &Protocol, caller: usize) {
+        let Caller { name, step, .. } = &self.callers[caller];
+        if let Step::Ended(Answer::Success { result, replayed }) = step
+            && protocol.effect == EffectOf::Atomic
+            && *replayed == (result == name)
+        {
+            self.broken = self.broken.or(Some("a result that is told as somebody else's"));
+        }
     }
 
     /// Whether an answer that was just given agrees with the record and the effects.
