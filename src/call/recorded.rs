@@ -161,7 +161,7 @@ impl Pipeline {
         };
         run.pause(next).await;
         *pause = (*pause * 2).min(POLL.1);
-        self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
+        self.store.read(key, run.deadline.time_left()).await.map_err(|error| out_of_sight(run, &error))
     }
 
     /// The table did not answer before anything was done: nothing is done. A put that may have been applied is taken
@@ -269,16 +269,27 @@ pub(super) fn note(run: &Run<'_>, error: &StoreError) {
     tracing::trace!(reference = run.report.reference, cause = ?error, "cause");
 }
 
-/// The table did not answer before anything was begun.
+/// The table did not answer before this call began anything. An earlier one may have.
 pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
+    let text = "The record that keeps this from being done twice is not available, so this call did not begin it. Try \
+                again later.";
+    without_record(run, error, text)
+}
+
+/// The table did not answer while another call was at it.
+fn out_of_sight(run: &mut Run<'_>, error: &StoreError) -> Failure {
+    let text = "Another call has begun the same action, and the record that tells how it ends is not available. Ask again \
+                later with the same arguments: it is not done twice.";
+    without_record(run, error, text)
+}
+
+fn without_record(run: &mut Run<'_>, error: &StoreError, text: &str) -> Failure {
     note(run, error);
     if error.kind == StoreErrorKind::Fault {
         run.report.fault = Some(error.to_string());
         let text = explain::internal(&run.report.reference) + " Calling it again will not help.";
         return explain::nothing_here(FailureKind::Internal, text);
     }
-    let text =
-        "The record that keeps this from being done twice is not available, so it was not begun. Try again later.";
     explain::nothing_here(FailureKind::Transient, text)
 }
 
