@@ -162,6 +162,7 @@ pub struct Failure {
     closing: Cow<'static, str>,
     retryable: bool,
     changed: Changed,
+    waits: bool,
 }
 
 impl Failure {
@@ -175,6 +176,7 @@ impl Failure {
             closing: Cow::Borrowed(NOTHING),
             retryable: kind.retryable(),
             changed: Changed::Nothing,
+            waits: matches!(kind, FailureKind::ApprovalRequired | FailureKind::InProgress),
         }
     }
 
@@ -193,6 +195,13 @@ impl Failure {
         self
     }
 
+    /// Says that the call waits for a person, although its kind does not: an attempt before may have been done.
+    #[must_use]
+    pub fn that_waits(mut self) -> Self {
+        self.waits = true;
+        self
+    }
+
     /// The kind.
     pub const fn kind(&self) -> FailureKind {
         self.kind
@@ -206,6 +215,11 @@ impl Failure {
     /// What was changed.
     pub const fn changed(&self) -> Changed {
         self.changed
+    }
+
+    /// Whether the action is not over: it waits for a person, or runs. Then to ask again is no further failure.
+    pub const fn waits(&self) -> bool {
+        self.waits
     }
 
     /// The sentences for the model. The last one says whether anything was changed.

@@ -9,14 +9,16 @@ use std::{
 };
 
 use action_group::{
-    clock::Timestamp,
+    call::Pipeline,
+    clock::{Clock, Timestamp},
     idempotency::{APPROVED_FOR, ApprovalError, Store, Verdict},
     outcome::{Changed, Failure, FailureKind, Outcome},
+    telemetry::Telemetry,
     tool::{CallContext, Caller, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::{Database, within};
+use support::{Database, FaultyProxy, LOST, Lines, client, within};
 
 /// What an attempt does; without more of them it succeeds.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,8 @@ struct Script {
     /// How often the bank was asked, for whatever.
     requests: u32,
     done: Vec<bool>,
+    /// Whether every payment needs a person by now.
+    limit_is_lowered: bool,
 }
 
 struct Pay<const EFFECT: u8>(Arc<Mutex<Script>>);
@@ -62,7 +66,10 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
     type Output = Value;
 
     fn policy(&self) -> Policy<Payment> {
-        Policy::new(EFFECTS[usize::from(EFFECT)]).approve_when(|payment: &Payment| payment.amount > 100)
+        let script = Arc::clone(&self.0);
+        Policy::new(EFFECTS[usize::from(EFFECT)]).approve_when(move |payment: &Payment| {
+            payment.amount > 100 || script.lock().expect("a script").limit_is_lowered
+        })
     }
 
     async fn call(&self, payment: Payment, context: &CallContext) -> Result<Success<Value>, ToolError> {
@@ -101,6 +108,16 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
     }
 }
 
+fn toolbox(effect: u8, script: &Arc<Mutex<Script>>) -> Arc<Toolbox> {
+    let (builder, script) = (Toolbox::builder(), Arc::clone(script));
+    let builder = match effect {
+        ONCE => builder.tool(Pay::<ONCE>(script)),
+        KEYED => builder.tool(Pay::<KEYED>(script)),
+        _ => builder.tool(Pay::<ATOMIC>(script)),
+    };
+    Arc::new(builder.build().expect("a toolbox"))
+}
+
 struct World {
     database: Database,
     toolbox: Arc<Toolbox>,
@@ -110,14 +127,13 @@ struct World {
 impl World {
     async fn new(effect: u8) -> Self {
         let script = Arc::<Mutex<Script>>::default();
-        let builder = Toolbox::builder();
-        let builder = match effect {
-            ONCE => builder.tool(Pay::<ONCE>(Arc::clone(&script))),
-            KEYED => builder.tool(Pay::<KEYED>(Arc::clone(&script))),
-            _ => builder.tool(Pay::<ATOMIC>(Arc::clone(&script))),
-        };
-        let toolbox = Arc::new(builder.build().expect("a toolbox"));
-        Self { database: Database::start().await, toolbox, script }
+        Self { database: Database::start().await, toolbox: toolbox(effect, &script), script }
+    }
+
+    /// A new version is deployed: its effect is this one, and a person has to approve every payment.
+    fn lower_the_limit(&mut self, effect: u8) {
+        self.script.lock().expect("a script").limit_is_lowered = true;
+        self.toolbox = toolbox(effect, &self.script);
     }
 
     async fn call(&self, arguments: Value) -> Outcome {
@@ -129,7 +145,13 @@ impl World {
     }
 
     async fn call_on(&self, store: Store, arguments: Value) -> Outcome {
-        let pipeline = support::pipeline(Arc::clone(&self.toolbox), store);
+        self.call_noted(store, Lines::default(), arguments).await
+    }
+
+    /// The same, with its metrics.
+    async fn call_noted(&self, store: Store, metrics: Lines, arguments: Value) -> Outcome {
+        let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(metrics));
+        let pipeline = Pipeline::new(Arc::clone(&self.toolbox), store, Arc::new(telemetry));
         support::call(&pipeline, within(Duration::from_secs(5)), Caller::default(), arguments).await
     }
 
@@ -281,6 +303,20 @@ async fn a_failure_that_changed_nothing_gives_the_approval_back() {
     }
 }
 
+/// No answer to the commit comes; the record has it all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_commit_whose_answer_was_lost_is_told_as_the_calls_own() {
+    let world = World::new(ATOMIC).await;
+    world.call(json!({"amount": 500})).await;
+    world.decide(Verdict::Approve).await;
+    let (proxy, metrics) = (FaultyProxy::start(&world.database.endpoint()).await, Lines::default());
+    proxy.misbehave("TransactWriteItems", [LOST; 9]);
+    let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+    assert_eq!(world.call_noted(store, metrics.clone(), json!({"amount": 500})).await, paid(500, false));
+    assert!(!metrics.text().contains("Superseded"), "{}", metrics.text());
+    assert_eq!(world.call(json!({"amount": 500})).await, paid(500, true));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_effect_whose_end_is_not_known_is_not_run_again() {
     let world = World::new(ONCE).await;
@@ -356,6 +392,7 @@ async fn a_tool_that_asks_for_approval_after_an_attempt_without_an_answer_is_not
             let failure = waiting.failure().expect("it waits");
             assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
             assert!(!failure.retryable() && failure.message().contains("waits for approval"), "{failure:?}");
+            assert!(failure.waits(), "to ask again is no further failure");
         }
         let pending = world.database.store().pending().await.expect("a list");
         assert_eq!(pending.len(), 1);
@@ -393,6 +430,7 @@ async fn a_refusal_does_not_unmake_what_may_have_been_done() {
     let failure = refused.failure().expect("a refusal");
     assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
     assert!(!failure.retryable() && failure.message().contains("has refused"), "{failure:?}");
+    assert!(!failure.waits(), "it is over");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -484,6 +522,51 @@ async fn to_find_out_what_became_of_an_effect_is_one_of_the_three_requests_of_a_
     let (requests, outcome) = world.requests_of(json!({"amount": 1}), &[Step::Busy; 9]).await;
     assert_eq!((requests, kind(&outcome)), (3, FailureKind::Transient));
     assert_eq!(world.call(json!({"amount": 1})).await, paid(1, false), "the key is free");
+}
+
+/// What an earlier version has left in doubt is no approval.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_in_doubt_from_before_the_limit_was_lowered_waits_for_a_person_and_keeps_its_doubt() {
+    let mut world = World::new(KEYED).await;
+    [Step::NoAnswer; 3].into_iter().for_each(|step| world.next(step));
+    assert_eq!(kind(&world.call(json!({"amount": 7})).await), FailureKind::OutcomeUnknown);
+    world.lower_the_limit(KEYED);
+    for _ in 0..2 {
+        let waiting = world.call(json!({"amount": 7})).await;
+        let failure = waiting.failure().expect("it waits");
+        assert_eq!((failure.kind(), failure.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown));
+        assert!(!failure.retryable() && failure.message().contains("waits for approval"), "{failure:?}");
+    }
+    assert_eq!(world.done(), [false; 3]);
+    world.decide(Verdict::Approve).await;
+    assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));
+    assert_eq!(world.done(), [false, false, false, true]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_of_which_nothing_was_done_before_the_limit_was_lowered_begins_to_wait_for_a_person() {
+    for (before, after, attempts) in [(ONCE, ONCE, 1), (KEYED, ATOMIC, 3)] {
+        let mut world = World::new(before).await;
+        [Step::NoAnswer; 3].into_iter().take(attempts).for_each(|step| world.next(step));
+        assert_eq!(kind(&world.call(json!({"amount": 7})).await), FailureKind::OutcomeUnknown);
+        world.lower_the_limit(after);
+        world.finds(Reconciled::NotDone);
+        for _ in 0..2 {
+            assert_eq!(kind(&world.call(json!({"amount": 7})).await), FailureKind::ApprovalRequired);
+        }
+        assert_eq!(world.done().len(), attempts);
+        world.decide(Verdict::Approve).await;
+        assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));
+        assert_eq!(world.done().last(), Some(&true));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_that_is_found_to_be_done_needs_nobodys_approval_any_more() {
+    let mut world = unknown().await;
+    world.lower_the_limit(ONCE);
+    world.finds(Reconciled::Done(json!({"paid": 1})));
+    assert_eq!(world.call(json!({"amount": 1})).await, paid(1, true));
 }
 
 /// Where the tool's own request for approval, or its commit, meets an approval, the call goes on, but not for ever.

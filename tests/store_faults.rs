@@ -382,3 +382,32 @@ async fn a_late_owner_that_fails_answers_with_what_its_heir_has_done() {
     let (late, ()) = tokio::join!(world.attempt(Way::Refused(Arc::clone(&moments)), Duration::ZERO), heir);
     assert_eq!(late, success(true));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_for_another_call_and_cannot_look_any_more_does_not_deny_what_that_one_has_begun() {
+    let world = World::of(Effect::Keyed).await;
+    let moments = Arc::new([Notify::new(), Notify::new()]);
+    let waiting = async {
+        moments[0].notified().await;
+        world.proxy.misbehave("GetItem", [THROTTLED; 9]);
+        let told = told(&world.call().await);
+        moments[1].notify_one();
+        told
+    };
+    let (_, (kind, changed, message)) =
+        tokio::join!(world.attempt(Way::Refused(Arc::clone(&moments)), Duration::ZERO), waiting);
+    assert_eq!((kind, changed), (FailureKind::Transient, Changed::Nothing));
+    assert!(!message.contains("not begun") && message.contains("Another call"), "{message}");
+    assert!(message.ends_with("This call changed nothing."), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_cannot_take_a_record_over_says_of_its_own_call_only_that_it_was_not_begun() {
+    let world = World::of(Effect::Keyed).await;
+    world.proxy.misbehave("UpdateItem", [Fault::Silence]); // the completion is lost, and the record stays as it was
+    assert_eq!(world.call().await, success(false));
+    world.proxy.misbehave("UpdateItem", [THROTTLED; 9]);
+    let (kind, changed, message) = told(&world.attempt(Way::Done, PAST_THE_LEASE).await);
+    assert_eq!((kind, changed), (FailureKind::Transient, Changed::Nothing));
+    assert!(message.contains("this call did not begin it"), "{message}");
+}

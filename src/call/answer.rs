@@ -102,10 +102,12 @@ pub(super) fn recall(record: &Record, claim: &Claim, stored: Stored) -> Answer {
     Answer { replayed: record.owner != claim.owner, ..replay(stored) }
 }
 
-/// The result of the execution that has superseded this one, if its record has one.
-pub(super) fn of_heir(report: &mut Report, record: Option<Record>) -> Option<Answer> {
-    report.superseded = true;
-    record.and_then(|record| record.result).map(replay)
+/// The result in the record that this claim could not settle: that of the execution that has superseded it, or its own,
+/// whose commit was not answered.
+pub(super) fn found(report: &mut Report, claim: &Claim, record: Option<Record>) -> Option<Answer> {
+    let answer = record.and_then(|record| Some(recall(&record, claim, record.result.clone()?)));
+    report.superseded |= answer.as_ref().is_none_or(|answer| answer.replayed);
+    answer
 }
 
 /// The stored result as an answer.

@@ -1,5 +1,8 @@
-//! A person's approval that the tool itself asks for, when the call is on its way already; and what a call is told that
-//! waits for a person, or was refused by one.
+//! A person's approval that a call is found to need when it is on its way already; and what a call is told that waits for
+//! a person, or was refused by one.
+//!
+//! Either the tool asks for it, or the policy has from the beginning, and the record that the call has taken over was begun
+//! without: its limit was another then.
 //!
 //! | the attempts before, of this call or of one whose record it took over | the record | the model reads |
 //! | --- | --- | --- |
@@ -12,8 +15,7 @@
 //! person refuses, what may have been done is still not denied.
 
 use super::{
-    answer::{Answer, of_heir},
-    attempt::Ended,
+    answer::{Answer, found},
     explain,
     pipeline::Pipeline,
     recorded::{note, unavailable},
@@ -25,25 +27,29 @@ use crate::{
     tool::Definition,
 };
 
+/// Why a call in doubt ends that could not be left to a person, where the tool has said nothing.
+const UNASKED: &str = "An earlier attempt may have done it, and another one needs the approval of a person.";
+
 impl Pipeline {
-    /// The tool has found that a person has to approve this call: asks for that, or goes on if one has.
+    /// A person has to approve this call, and its record says of nobody that he has: asks for that, or goes on if one has.
+    /// `why` is the tool's sentence, if it is the tool that wants it.
     pub(super) async fn ask(
         &self,
         run: &mut Run<'_>,
         key: &Key,
         claim: &mut Claim,
         guard: Option<Guard>,
-        ended: &Ended,
+        why: &str,
     ) -> Result<Result<Guard, Answer>, Failure> {
         if run.maybe_done {
-            return ask_in_doubt(run, guard, ended).await.map(Err);
+            return ask_in_doubt(run, claim, guard, why).await.map(Err);
         }
         if let Some(guard) = guard {
             match guard.release(run.deadline.time_to_settle()).await {
                 // The record begins anew, so its owner does: no late copy of this release can touch it.
                 Ok(Settled::AsWritten) => claim.owner = new_owner(),
                 Ok(Settled::Superseded(record)) => {
-                    if let Some(answer) = of_heir(run.report, record) {
+                    if let Some(answer) = found(run.report, claim, record) {
                         return Ok(Err(answer));
                     }
                 }
@@ -54,19 +60,19 @@ impl Pipeline {
         run.needs_approval = true;
         claim.for_approval = Some(run.arguments.to_string());
         self.enter(run, key, claim).await.map_err(|failure| match failure.kind() {
-            FailureKind::ApprovalRequired => waits(run.tool(), ended.text(), false),
+            FailureKind::ApprovalRequired => waits(run.tool(), why, false),
             _ => failure,
         })
     }
 }
 
 /// The same where an attempt may have been done: the record waits as it is.
-async fn ask_in_doubt(run: &mut Run<'_>, guard: Option<Guard>, ended: &Ended) -> Result<Answer, Failure> {
-    let unknown = explain::unknown(run.tool(), ended.text());
+async fn ask_in_doubt(run: &mut Run<'_>, claim: &Claim, guard: Option<Guard>, why: &str) -> Result<Answer, Failure> {
+    let unknown = explain::unknown(run.tool(), if why.is_empty() { UNASKED } else { why });
     let Some(guard) = guard else { return Err(unknown) };
     match guard.await_approval(&run.arguments.to_string(), run.deadline.time_to_settle()).await {
-        Ok(Settled::AsWritten) => Err(waits(run.tool(), ended.text(), true)),
-        Ok(Settled::Superseded(record)) => of_heir(run.report, record).ok_or(unknown),
+        Ok(Settled::AsWritten) => Err(waits(run.tool(), why, true)),
+        Ok(Settled::Superseded(record)) => found(run.report, claim, record).ok_or(unknown),
         // The next call finds the record waiting, or takes it over.
         Err(error) => {
             note(run, &error);
@@ -83,7 +89,7 @@ pub(super) fn waits(tool: &Definition, why: &str, maybe_done: bool) -> Failure {
         let text = format!(
             "{why} An earlier attempt may have done it. To try it again needs the approval of a person, {next}"
         );
-        return in_doubt(tool, text.trim_start());
+        return in_doubt(tool, text.trim_start()).that_waits();
     }
     let text = format!("{why} This call needs the approval of a person, {next}");
     explain::nothing(tool, FailureKind::ApprovalRequired, text.trim_start())

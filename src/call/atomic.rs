@@ -23,7 +23,7 @@ impl Pipeline {
         // Only an approved call holds a record before it commits.
         let mut guard = None;
         if run.needs_approval {
-            match self.enter(run, key, &claim).await? {
+            match self.enter(run, key, &mut claim).await? {
                 Ok(approved) => guard = Some(approved),
                 Err(answer) => return Ok(answer),
             }
@@ -35,9 +35,15 @@ impl Pipeline {
                     Committed::Done(answer) => return Ok(answer),
                     Committed::Held(record) => match self.meet(run, key, &claim, record).await? {
                         Next::End(answer) => return Ok(answer),
-                        Next::Go(approved) => {
-                            run.approved = approved.is_approved();
-                            guard = Some(approved);
+                        Next::Go(held) => {
+                            run.approved = held.is_approved();
+                            guard = Some(held);
+                            if run.lacks_approval() {
+                                match self.ask(run, key, &mut claim, guard.take(), "").await? {
+                                    Ok(approved) => guard = Some(approved),
+                                    Err(answer) => return Ok(answer),
+                                }
+                            }
                             continue;
                         }
                         Next::Acquire | Next::Wait => Ended::Conflict,
@@ -51,13 +57,13 @@ impl Pipeline {
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, key, &mut claim, guard.take(), &ended).await? {
+                match self.ask(run, key, &mut claim, guard.take(), ended.text()).await? {
                     Ok(approved) => guard = Some(approved),
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return match guard {
-                    Some(guard) => settle_failure(run, guard, failure).await,
+                    Some(guard) => settle_failure(run, &claim, guard, failure).await,
                     None if record_was_seen => Err(failure),
                     None => self.unless_made_before(run, key, &claim, failure).await,
                 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    answer::{Answer, Made, of_heir, recall},
+    answer::{Answer, Made, found, recall},
     approval,
     deadline::USEFUL,
     explain,
@@ -37,32 +37,33 @@ impl Pipeline {
     /// Acquires the key, runs the tool, and settles the record.
     pub(super) async fn run_recorded(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let mut claim = run.claim(self.store.now());
-        let mut guard = match self.enter(run, key, &claim).await? {
+        let mut guard = match self.enter(run, key, &mut claim).await? {
             Ok(guard) => guard,
             Err(answer) => return Ok(answer),
         };
         loop {
             let ended = match run.attempt().await {
-                Ok(made) => return Ok(self.complete(run, guard, made).await),
+                Ok(made) => return Ok(self.complete(run, &claim, guard, made).await),
                 Err(ended) => ended,
             };
             if run.asks_for_approval(&ended) {
-                match self.ask(run, key, &mut claim, Some(guard), &ended).await? {
+                match self.ask(run, key, &mut claim, Some(guard), ended.text()).await? {
                     Ok(approved) => guard = approved,
                     Err(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
-                return settle_failure(run, guard, failure).await;
+                return settle_failure(run, &claim, guard, failure).await;
             }
         }
     }
 
-    /// Acquires the key, waiting for an execution that holds it; or ends with what its record says.
+    /// Acquires the key, waiting for an execution that holds it; or ends with what its record says. A record that was begun
+    /// before a person had to approve the call is no approval.
     pub(super) async fn enter(
         &self,
         run: &mut Run<'_>,
         key: &Key,
-        claim: &Claim,
+        claim: &mut Claim,
     ) -> Result<Result<Guard, Answer>, Failure> {
         let mut pause = POLL.0;
         let mut known = None;
@@ -79,6 +80,9 @@ impl Pipeline {
             match self.meet(run, key, claim, record).await? {
                 Next::Go(guard) => {
                     run.approved = guard.is_approved();
+                    if run.lacks_approval() {
+                        return Box::pin(self.ask(run, key, claim, Some(guard), "")).await;
+                    }
                     return Ok(Ok(guard));
                 }
                 Next::End(answer) => return Ok(Err(answer)),
@@ -142,7 +146,7 @@ impl Pipeline {
             Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
             Reconciled::Done(made) => match self.take_over(run, key, claim, &record).await? {
                 Next::Go(guard) => {
-                    let answer = self.complete(run, guard, made).await;
+                    let answer = self.complete(run, claim, guard, made).await;
                     Ok(Next::End(Answer { replayed: true, ..answer }))
                 }
                 next => Ok(next),
@@ -157,7 +161,7 @@ impl Pipeline {
         };
         run.pause(next).await;
         *pause = (*pause * 2).min(POLL.1);
-        self.store.read(key, run.deadline.time_left()).await.map_err(|error| unavailable(run, &error))
+        self.store.read(key, run.deadline.time_left()).await.map_err(|error| out_of_sight(run, &error))
     }
 
     /// The table did not answer before anything was done: nothing is done. A put that may have been applied is taken
@@ -196,10 +200,10 @@ impl Pipeline {
     }
 
     /// The effect is done: record its result. Whatever becomes of the record, the effect is not called a failure.
-    async fn complete(&self, run: &mut Run<'_>, guard: Guard, made: Made) -> Answer {
+    async fn complete(&self, run: &mut Run<'_>, claim: &Claim, guard: Guard, made: Made) -> Answer {
         match guard.complete(&made.stored, run.deadline.time_to_settle()).await {
             Ok(Settled::AsWritten) => made.answer(),
-            Ok(Settled::Superseded(record)) => of_heir(run.report, record).unwrap_or_else(|| made.answer()),
+            Ok(Settled::Superseded(record)) => found(run.report, claim, record).unwrap_or_else(|| made.answer()),
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
@@ -235,9 +239,14 @@ pub fn settling(changed: Changed, effect: Effect) -> Settling {
     }
 }
 
-/// Leaves the record of a failed call accordingly. Where another execution has taken it over, what that one did is the
-/// answer.
-pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Failure) -> Result<Answer, Failure> {
+/// Leaves the record of a failed call accordingly. Where it has a result, that is the answer: another execution has taken it
+/// over, or a commit was applied that was not answered.
+pub(super) async fn settle_failure(
+    run: &mut Run<'_>,
+    claim: &Claim,
+    guard: Guard,
+    failure: Failure,
+) -> Result<Answer, Failure> {
     let time = run.deadline.time_to_settle();
     let settled = match settling(failure.changed(), run.tool().effect) {
         Settling::Release => guard.release(time).await,
@@ -246,7 +255,7 @@ pub(super) async fn settle_failure(run: &mut Run<'_>, guard: Guard, failure: Fai
     };
     match settled {
         Ok(Settled::AsWritten) => Err(failure),
-        Ok(Settled::Superseded(record)) => of_heir(run.report, record).ok_or(explain::for_this_call(failure)),
+        Ok(Settled::Superseded(record)) => found(run.report, claim, record).ok_or(explain::for_this_call(failure)),
         Err(error) => {
             note(run, &error);
             Err(failure)
@@ -260,16 +269,27 @@ pub(super) fn note(run: &Run<'_>, error: &StoreError) {
     tracing::trace!(reference = run.report.reference, cause = ?error, "cause");
 }
 
-/// The table did not answer before anything was begun.
+/// The table did not answer before this call began anything. An earlier one may have.
 pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
+    let text = "The record that keeps this from being done twice is not available, so this call did not begin it. Try \
+                again later.";
+    without_record(run, error, text)
+}
+
+/// The table did not answer while another call was at it.
+fn out_of_sight(run: &mut Run<'_>, error: &StoreError) -> Failure {
+    let text = "Another call has begun the same action, and the record that tells how it ends is not available. Ask again \
+                later with the same arguments: it is not done twice.";
+    without_record(run, error, text)
+}
+
+fn without_record(run: &mut Run<'_>, error: &StoreError, text: &str) -> Failure {
     note(run, error);
     if error.kind == StoreErrorKind::Fault {
         run.report.fault = Some(error.to_string());
         let text = explain::internal(&run.report.reference) + " Calling it again will not help.";
         return explain::nothing_here(FailureKind::Internal, text);
     }
-    let text =
-        "The record that keeps this from being done twice is not available, so it was not begun. Try again later.";
     explain::nothing_here(FailureKind::Transient, text)
 }
 

@@ -132,6 +132,11 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a person has to approve the call, and the record that it holds says of nobody that he has.
+    pub(super) const fn lacks_approval(&self) -> bool {
+        self.needs_approval && !self.approved
+    }
+
     /// Whether the tool wants a person's approval that the call does not have.
     pub(super) fn asks_for_approval(&self, ended: &Ended) -> bool {
         !self.approved && matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired)

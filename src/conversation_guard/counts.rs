@@ -128,10 +128,10 @@ impl Counts {
             limits.identical_failures.map(|_| (&mut self.failures.same, &tally.digest)),
         ];
         for (streaks, name) in kept.into_iter().flatten() {
-            match outcome.failure().map(Failure::kind) {
+            match outcome.failure().map(Failure::waits) {
                 None => drop(streaks.remove(name)),
-                Some(FailureKind::ApprovalRequired | FailureKind::InProgress) => {}
-                Some(_) => lengthen(streaks, name, now),
+                Some(true) => {}
+                Some(false) => lengthen(streaks, name, now),
             }
         }
     }
@@ -230,7 +230,8 @@ mod tests {
     fn to_ask_again_for_what_is_done_waits_or_runs_is_no_failure_and_a_success_ends_a_streak() {
         let same = || tally("a", json!({}));
         let waits = [FailureKind::ApprovalRequired, FailureKind::InProgress].map(failed);
-        for outcome in waits.into_iter().chain([done()]) {
+        let in_doubt = Outcome::Failure(Failure::new(FailureKind::OutcomeUnknown, "It waits.").that_waits());
+        for outcome in waits.into_iter().chain([in_doubt, done()]) {
             let counts = after(&LIMITS, vec![(same(), outcome); 20]);
             assert_eq!(counts.failures, Failures::default());
         }

@@ -77,6 +77,7 @@ pub struct Now {
     pub time: Timestamp,
     pub time_left: Duration,
     pub doubt: Doubt,
+    pub asks_heirs: bool,
 }
 
 /// What becomes of the record when the tool asks for approval after an attempt that may have been done.
@@ -220,7 +221,7 @@ impl Caller {
         match self.step.clone() {
             Step::Acquire => match reply {
                 Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired),
-                Ok(Ok(())) => self.go(Holder { owner: self.name, attempt: 1, approved_until: None }),
+                Ok(Ok(())) => self.go(Holder { owner: self.name, attempt: 1, approved_until: None }, now),
                 Ok(Err(record)) => self.meet(record.expect("a put fails on a record"), now),
                 Err(StoreErrorKind::NoAnswer) => self.step = Step::GiveUpAcquiring,
                 Err(_) => self.told(FailureKind::Transient),
@@ -235,15 +236,15 @@ impl Caller {
             // What a client has sent before may have been applied, although now it is refused.
             Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
             Step::Commit => self.committed(reply, now),
-            Step::Settle(_, answer) => self.step = Step::Ended(superseded_by(reply).map_or(answer, replay)),
+            Step::Settle(_, answer) => self.step = Step::Ended(self.found(reply).unwrap_or(answer)),
             Step::AskInDoubt => self.asked_in_doubt(reply),
             Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient),
             Step::ReleaseToAsk => {
                 if released(&reply, self.name) {
                     self.renew();
                 }
-                match superseded_by(reply) {
-                    Some(stored) => self.step = Step::Ended(replay(stored)),
+                match self.found(reply) {
+                    Some(answer) => self.step = Step::Ended(answer),
                     None => self.ask(),
                 }
             }
@@ -257,7 +258,7 @@ impl Caller {
             Ok(Err(Some(record))) if holder_of(&record, self.name) != ours => self.wait(now),
             Ok(Ok(()) | Err(Some(_))) => {
                 self.maybe_done |= may_be_done_before(old, now.effect.effect());
-                self.go(self.next(old));
+                self.go(self.next(old), now);
                 if let Some(result) = done {
                     self.step = Step::Complete(result, true);
                 }
@@ -302,7 +303,8 @@ impl Caller {
             Decision::Acquire => self.again(now),
             Decision::Ours => {
                 self.maybe_done |= record.maybe_done;
-                self.go(Holder { owner: self.name, attempt: record.attempt, approved_until: record.approved_until });
+                let (attempt, approved_until) = (record.attempt, record.approved_until);
+                self.go(Holder { owner: self.name, attempt, approved_until }, now);
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
             Decision::InProgress(_) => self.wait(now),
@@ -341,11 +343,11 @@ impl Caller {
         self.told(FailureKind::InProgress);
     }
 
-    fn go(&mut self, holder: Holder) {
+    fn go(&mut self, holder: Holder, now: &Now) {
         self.approved = holder.approved_until.is_some();
         self.holder = Some(holder);
         self.enters = false;
-        self.step = Step::Run;
+        if self.needs_approval && !self.approved && now.asks_heirs { self.asks(now) } else { self.step = Step::Run }
     }
 
     pub fn is_approved(&self) -> bool {
@@ -425,7 +427,7 @@ impl Caller {
             }
             reply => {
                 let unknown = Answer::Unknown { retryable: true };
-                self.step = Step::Ended(superseded_by(reply).map_or(unknown, replay));
+                self.step = Step::Ended(self.found(reply).unwrap_or(unknown));
             }
         }
     }
@@ -449,6 +451,13 @@ impl Caller {
             Found::NotDone => Step::TakeOver(record, None),
             Found::Done(result) => Step::TakeOver(record, Some(result)),
         };
+    }
+
+    /// The result in the record that was in the way of settling.
+    fn found(&self, reply: Written) -> Option<Answer> {
+        let record = reply.ok()?.err()??;
+        let Stored::Json(result) = record.result? else { unreachable!("results are small here") };
+        Some(Answer::Success { result, replayed: record.owner != self.name })
     }
 
     fn told(&mut self, kind: FailureKind) {
@@ -480,11 +489,6 @@ fn holder_of(record: &Record, name: &'static str) -> Option<Holder> {
         attempt: record.attempt,
         approved_until: record.approved_until,
     })
-}
-
-/// The result in the record that was in the way of settling.
-fn superseded_by(reply: Written) -> Option<Stored> {
-    reply.ok()?.err()??.result
 }
 
 fn replay(stored: Stored) -> Answer {

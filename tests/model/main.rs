@@ -42,6 +42,7 @@ const TWO: Protocol = Protocol {
     fences: true,
     doubt: Doubt::Kept,
     margin: true,
+    asks_heirs: true,
 };
 
 /// Three callers, and one thing that goes wrong.
@@ -49,6 +50,10 @@ const THREE: Protocol = Protocol { callers: 3, faults: 1, ..TWO };
 
 /// A tool that asks for approval by what it finds, also after an attempt whose answer was lost.
 const ASKED_AT_TIMES: Protocol = Protocol { effect: Keyed, approval: Approval::AskedAtTimes, moments: APPROVAL, ..TWO };
+
+/// A version whose policy wants approval meets the records of one whose policy does not.
+const LOWERED_LIMIT: Protocol =
+    Protocol { approval: Approval::ByLaterPolicy, reconciles: true, moments: APPROVAL, ..TWO };
 
 /// Visits every state, and fails with the way to the first one that breaks a promise.
 fn holds(name: &str, protocol: Protocol) -> usize {
@@ -107,6 +112,13 @@ fn nothing_runs_without_its_approval_and_no_approval_is_used_twice() {
 }
 
 #[test]
+fn a_record_from_before_the_limit_was_lowered_is_no_approval() {
+    for effect in [Once, Keyed, Atomic] {
+        holds(&format!("{effect:?}, approval ByLaterPolicy"), Protocol { effect, ..LOWERED_LIMIT });
+    }
+}
+
+#[test]
 #[ignore = "takes minutes: three things go wrong at once"]
 fn an_effect_happens_at_most_once_whatever_three_things_break() {
     for effect in [Once, Keyed, Atomic] {
@@ -136,6 +148,15 @@ fn without_fences_the_check_fails() {
 fn without_the_doubt_in_a_record_that_waits_the_check_fails() {
     for (promise, doubt) in [(SAFE, Doubt::Released), (LIVE, Doubt::GivenUp)] {
         fails(&format!("Keyed, approval AskedAtTimes, doubt {doubt:?}"), promise, Protocol { doubt, ..ASKED_AT_TIMES });
+    }
+}
+
+/// A call that needs approval goes on with whatever record it has taken over.
+#[test]
+fn without_asking_whoever_takes_over_the_check_fails() {
+    for effect in [Once, Keyed] {
+        let protocol = Protocol { effect, asks_heirs: false, ..LOWERED_LIMIT };
+        fails(&format!("{effect:?}, approval ByLaterPolicy, heirs unasked"), SAFE, protocol);
     }
 }
 

@@ -25,6 +25,7 @@ const SKEW: [i64; 3] = [-500, 500, 0];
 
 /// One configuration to check.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "what a tool can do, and what is taken away from the code's protocol")]
 pub struct Protocol {
     pub effect: EffectOf,
     pub callers: usize,
@@ -42,6 +43,8 @@ pub struct Protocol {
     pub doubt: Doubt,
     /// False: the variant that takes a holder for dead the moment its lease is over.
     pub margin: bool,
+    /// False: the variant that takes a record that was begun without approval for one, which must fail.
+    pub asks_heirs: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,14 @@ pub enum Approval {
     AskedByTheTool,
     /// The tool asks, or acts, as it finds the world at the moment.
     AskedAtTimes,
+    /// By the policy of every caller but the first, whose version has another limit.
+    ByLaterPolicy,
+}
+
+impl Approval {
+    fn is_policy_of(self, caller: usize) -> bool {
+        self == Self::ByPolicy || self == Self::ByLaterPolicy && caller > 0
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -143,7 +154,7 @@ impl Protocol {
         let time = self.now(world, caller);
         let time = if self.margin { time } else { time.plus(action_group::idempotency::TAKE_OVER_MARGIN) };
         let time_left = Duration::from_millis(deadline.saturating_sub(self.moments[world.moment]));
-        Now { effect: self.effect, time, time_left, doubt: self.doubt }
+        Now { effect: self.effect, time, time_left, doubt: self.doubt, asks_heirs: self.asks_heirs }
     }
 
     fn fates(&self, caller: &Caller) -> &'static [Fate] {
@@ -189,6 +200,7 @@ impl Protocol {
             Step::Run => self.run(world, caller, fate),
             _ => self.write(world, caller, fate),
         }
+        world.check_whose(self, caller);
         if !settled {
             world.check_answer(self, caller); // it was decided on before the record was settled
         }
@@ -293,6 +305,9 @@ impl World {
         if matches!(step, Step::Ended(Answer::Nothing | Answer::Told(_))) {
             self.broken = Some("an effect after the answer that nothing was changed");
         }
+        if protocol.approval.is_policy_of(caller) && !self.callers[caller].is_approved() {
+            self.broken = Some("an effect that nobody has approved");
+        }
         let keyed = protocol.effect == EffectOf::Keyed; // the system behind makes one only
         let made = &mut self.lives[life];
         if keyed && !made.is_empty() {
@@ -332,6 +347,17 @@ impl World {
             self.broken = Some("a completed record has changed");
         }
         reply
+    }
+
+    /// Whether a result is told as an earlier call's if it is one, and only then. All results of a keyed effect are the same.
+    fn check_whose(&mut self, protocol: &Protocol, caller: usize) {
+        let Caller { name, step, .. } = &self.callers[caller];
+        if let Step::Ended(Answer::Success { result, replayed }) = step
+            && protocol.effect == EffectOf::Atomic
+            && *replayed == (result == name)
+        {
+            self.broken = self.broken.or(Some("a result that is told as somebody else's"));
+        }
     }
 
     /// Whether an answer that was just given agrees with the record and the effects.
@@ -416,7 +442,7 @@ impl World {
     fn begin(&mut self, protocol: &Protocol, caller: usize) {
         let now = protocol.now(self, caller);
         self.killed_at[caller] = protocol.moments[self.moment] + millis(BUDGET + LATE_KILL);
-        self.callers[caller].begin(protocol.effect, protocol.approval == Approval::ByPolicy, now, BUDGET);
+        self.callers[caller].begin(protocol.effect, protocol.approval.is_policy_of(caller), now, BUDGET);
     }
 
     fn approve(&mut self, protocol: &Protocol, approve: bool) {
