@@ -245,6 +245,18 @@ async fn without_a_limit_or_a_conversation_nothing_is_counted_and_nothing_asked(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn counts_alone_never_replace_attributes_that_cannot_be_answered() {
+    let world = World::under(calls(1)).await;
+    for attributes in [json!({ "user": "u", "age": 7 }), json!(["user"])] {
+        let event =
+            json!({ "actionGroup": "g", "function": "look", "sessionId": "s", "sessionAttributes": attributes });
+        let answer = world.ask(&event).await;
+        assert!(answer.get("sessionAttributes").is_none(), "{answer}");
+    }
+    assert_eq!(world.updates(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unclear_event_neither_counts_nor_replaces_the_sessions_attributes() {
     let world = World::under(calls(1)).await;
     let payload =

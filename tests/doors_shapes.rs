@@ -134,6 +134,24 @@ fn the_largest_result_that_a_call_may_have_has_a_legal_answer() {
 }
 
 #[test]
+fn attributes_that_are_not_all_texts_are_not_answered() {
+    let toolbox = toolbox();
+    for (form, attributes) in ["agent-function", "agent-openapi"].iter().flat_map(|form| {
+        [json!({ "tenant": "t", "n": 1 }), json!({ "n": null }), json!({ "n": { "m": "x" } }), json!(["x"]), json!("x")]
+            .map(|attributes| (form, attributes))
+    }) {
+        for name in ["sessionAttributes", "promptSessionAttributes"] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("events").join(form).join("get-order.json");
+            let mut event = event(serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON"));
+            event.body[name] = attributes.clone();
+            let (door, answer) = answer(event.clone(), &toolbox, &outcomes()[0]).expect("an answer");
+            assert_eq!(legal::faults(door, &event.body, &answer), Vec::<String>::new(), "{answer}");
+            assert!(answer.get(name).is_none(), "{form}: {answer}");
+        }
+    }
+}
+
+#[test]
 fn the_rules_find_answers_that_bedrock_refuses() {
     let asked = json!({ "toolUse": { "toolUseId": "a", "name": "x", "input": {} } });
     let result = |content: Value, status: &str| json!({ "toolResult": { "toolUseId": "a", "status": status, "content": content } });

@@ -21,6 +21,10 @@ pub(super) const LIMIT: usize = 25_000;
 /// the same way.
 const BODY_LIMIT: usize = LIMIT - 1_000;
 
+/// The attributes of the session, and those of one prompt.
+const SESSION: &str = "sessionAttributes";
+const PROMPT: &str = "promptSessionAttributes";
+
 /// The attribute of the session that holds the counts of the conversation.
 const COUNTS: &str = "toolCallCounts";
 
@@ -38,12 +42,10 @@ pub(super) fn call(name: &str, lists: &[List<'_>], body: &Value, toolbox: &Toolb
 /// Who asks: the session, and what the application said with it.
 fn caller(body: &Value) -> Caller {
     let session = body.get("sessionId").and_then(Value::as_str).unwrap_or_default();
-    let caller = texts(body, "sessionAttributes")
-        .fold(Caller::default().with_conversation(session), |caller, (name, value)| {
-            caller.with_session_attribute(name, value)
-        });
-    texts(body, "promptSessionAttributes")
-        .fold(caller, |caller, (name, value)| caller.with_prompt_session_attribute(name, value))
+    let caller = texts(body, SESSION).fold(Caller::default().with_conversation(session), |caller, (name, value)| {
+        caller.with_session_attribute(name, value)
+    });
+    texts(body, PROMPT).fold(caller, |caller, (name, value)| caller.with_prompt_session_attribute(name, value))
 }
 
 /// The fields of an object that are texts, as all attributes are.
@@ -60,8 +62,9 @@ pub(super) fn request(
     respond: impl FnOnce(Result<String, Failure>) -> Value + Send + 'static,
 ) -> Request {
     let came = call.caller.session_attribute(COUNTS).unwrap_or_default().to_owned();
-    // The attributes of an unclear event are not echoed, and the counts alone would replace them.
-    let memory = if event.flawed { Memory::None } else { Memory::Answer { came, keep } };
+    // Where the session's attributes are not echoed, the counts alone would replace them.
+    let is_known = event.body[SESSION].is_null() || can_be_echoed(&event, SESSION);
+    let memory = if event.flawed || !is_known { Memory::None } else { Memory::Answer { came, keep } };
     let (echo, spare) = (echo(event), Spare::of(toolbox, &call.tool));
     let encode = move |outcomes: Vec<Outcome>| {
         let Some(outcome) = outcomes.into_iter().next() else { return Value::Null };
@@ -74,17 +77,22 @@ pub(super) fn request(
 
 /// Puts the counts of the conversation into the session's attributes, which come back with its next event.
 fn keep(answer: &mut Value, counts: &str) {
-    answer["sessionAttributes"][COUNTS] = counts.into();
+    answer[SESSION][COUNTS] = counts.into();
 }
 
-/// What every answer has, and the attributes if the event had them: an agent without them must not get them. Those of an
-/// unclear event are left out: they would replace the session's, and may not be what was sent.
+/// What every answer has, and the attributes if the event had them: an agent without them must not get them.
 fn echo(mut event: Event) -> Map<String, Value> {
-    let attributes = ["sessionAttributes", "promptSessionAttributes"].into_iter().filter_map(|name| {
-        let attributes = event.body.get_mut(name).filter(|attributes| attributes.is_object() && !event.flawed)?;
-        Some((String::from(name), attributes.take()))
-    });
+    let names = [SESSION, PROMPT].into_iter().filter(|name| can_be_echoed(&event, name)).collect::<Vec<_>>();
+    let attributes = names.into_iter().map(|name| (String::from(name), event.body[name].take()));
     attributes.chain([(String::from("messageVersion"), json!("1.0"))]).collect()
+}
+
+/// Whether the event has these attributes, and they are what Bedrock sends and takes back: a map of texts. An answer with
+/// another value would end the user's turn, and without one entry it would take that from the session. Nor are those of
+/// an unclear event known: they would replace the session's, and may not be what was sent.
+fn can_be_echoed(event: &Event, attributes: &str) -> bool {
+    let attributes = event.body.get(attributes).and_then(Value::as_object);
+    !event.flawed && attributes.is_some_and(|attributes| attributes.values().all(Value::is_string))
 }
 
 /// The bare result as JSON text, which is never blank.

@@ -100,8 +100,12 @@ impl Rules {
         }
         let mut attributes = 0;
         for name in ["sessionAttributes", "promptSessionAttributes"] {
-            let came = event.get(name).filter(|attributes| attributes.is_object() && !self.is_unclear);
-            self.hold(answer.get(name) == came, &format!("{name} are echoed if the event has them, and clearly"));
+            let is_map = |attributes: &&Value| {
+                attributes.as_object().is_some_and(|attributes| attributes.values().all(Value::is_string))
+            };
+            let came = event.get(name).filter(is_map).filter(|_| !self.is_unclear);
+            self.hold(answer.get(name).is_none_or(|given| is_map(&given)), &format!("{name} are a map of texts"));
+            self.hold(answer.get(name) == came, &format!("{name} are echoed if they can be, and the event is clear"));
             attributes += came.map_or(0, |came| came.to_string().len());
         }
         let echo: usize = echoed.iter().map(|name| event[name].to_string().len()).sum();
