@@ -143,14 +143,27 @@ fn lower_first(service: &str) -> String {
 /// | `Retry-After` | seconds, or a date (RFC 9110, sections 10.2.3 and 5.6.7); a date that has passed is no wait |
 /// | `x-amz-retry-after` | milliseconds |
 ///
-/// Seconds and milliseconds may have decimals, which the standard does not know and backends send.
+/// Seconds and milliseconds may have decimals, and several waits may be joined by commas, as proxies join headers: the
+/// standard knows neither, and both are sent.
 pub fn retry_after<'a, I>(headers: impl Fn(&'static str) -> I, now: SystemTime) -> Option<Duration>
 where
     I: Iterator<Item = &'a str>,
 {
-    let standard = headers("retry-after").filter_map(|text| number(text, 1.0).or_else(|| date(text, now)));
-    let amazon = headers("x-amz-retry-after").filter_map(|text| number(text, 1_000.0));
-    standard.chain(amazon).max()
+    let dates = headers("retry-after").filter_map(|text| latest(text, now));
+    let seconds = headers("retry-after").filter_map(|text| longest(text, 1.0));
+    let milliseconds = headers("x-amz-retry-after").filter_map(|text| longest(text, 1_000.0));
+    dates.chain(seconds).chain(milliseconds).max()
+}
+
+fn longest(text: &str, in_a_second: f64) -> Option<Duration> {
+    text.split(',').filter_map(|part| number(part, in_a_second)).max()
+}
+
+/// Two of the forms of a date have a comma of their own, after the day of the week.
+fn latest(text: &str, now: SystemTime) -> Option<Duration> {
+    let parts: Vec<_> = text.split(',').collect();
+    let with_comma = parts.windows(2).filter_map(|pair| date(&pair.join(","), now));
+    with_comma.chain(parts.iter().filter_map(|part| date(part, now))).max()
 }
 
 /// In any of three forms, of which two are obsolete and have to be read.
@@ -280,6 +293,23 @@ mod tests {
     fn of_several_waits_the_longest_counts() {
         const TWICE: &[(&str, &str)] = &[("retry-after", "1"), ("retry-after", "9"), ("retry-after", "soon")];
         assert_eq!(meaning(&answer(429, TWICE, "")).2, Some(Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn waits_that_a_proxy_joined_by_commas_are_read_each_by_itself() {
+        for (header, value, millis) in [
+            ("retry-after", "1, 9", 9_000),
+            ("retry-after", "9,1.5", 9_000),
+            ("retry-after", "soon, 9,", 9_000),
+            ("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT, 9", 10_000),
+            ("retry-after", "11, Sunday, 06-Nov-94 08:49:47 GMT", 11_000),
+            ("retry-after", "Sun Nov  6 08:49:47 1994, Sun, 06 Nov 1994 08:49:57 GMT", 20_000),
+            ("x-amz-retry-after", "1500, 900", 1_500),
+        ] {
+            let wait = meaning(&answer(429, &[(header, value)], "")).2;
+            assert_eq!(wait, Some(Duration::from_millis(millis)), "{header}: {value}");
+        }
+        assert_eq!(meaning(&answer(429, &[("retry-after", "soon, later,")], "")).2, None);
     }
 
     #[test]
