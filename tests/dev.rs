@@ -104,6 +104,29 @@ fn a_database_that_cannot_be_opened_is_named_and_nobody_is_told_to_remove_it() {
 }
 
 #[test]
+fn a_reader_that_has_had_enough_ends_nothing_and_is_told_nothing() {
+    let events = Events::new();
+    let refund =
+        events.tool_use("refund_order", &json!({"order_id": "ORD-12345", "amount_cents": 1500, "reason": "Broken"}));
+    let (refund, effects) = (refund.display().to_string(), events.path("effects.json").display().to_string());
+    for arguments in [
+        &["schema", "converse"][..],
+        &["dashboard"],
+        &["alarms"],
+        &["run-loop", "examples/loop/look-up.json"],
+        &["invoke", "--effects", &effects, &refund],
+    ] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = dev().args(arguments).stdout(writer).stderr(Stdio::piped()).output().expect("it runs");
+        let said = text(&output.stderr);
+        assert!(output.status.success() && !said.contains("error"), "{arguments:?}: {said}");
+    }
+    let effects: Value = serde_json::from_slice(&std::fs::read(effects).expect("written")).expect("JSON");
+    assert_eq!(effects["refunds"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn an_unreadable_file_stops_the_readable_ones_before_it() {
     let events = Events::new();
     let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));

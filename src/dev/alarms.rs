@@ -3,11 +3,11 @@
 //! Each says in its description what has happened and where the runbook is: the chapter of `docs/operations.md` that has
 //! the name of the alarm.
 
-use std::{fmt::Write as _, io::Write as _, process::ExitCode};
+use std::{fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 
-use super::{Trouble, schema, stacks, template::yaml};
+use super::{Trouble, output::print, schema, stacks, template::yaml};
 use crate::tool::{Definition, Effect, Entry, Toolbox};
 
 pub(super) const HELP: &str = "\
@@ -17,8 +17,7 @@ Example:
 /// Prints the template.
 pub fn run() -> Result<ExitCode, Trouble> {
     let template = template(&schema::toolbox()?, &stacks::tables());
-    write!(std::io::stdout(), "{template}")
-        .map_err(|error| Trouble(format!("The template cannot be printed: {error}.")))?;
+    print(template)?;
     Ok(ExitCode::SUCCESS)
 }
 

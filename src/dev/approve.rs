@@ -1,7 +1,6 @@
 //! `dev pending`, `dev approve`, `dev deny`: the person's side of approval, on the database of `dev invoke --db`.
 
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -13,6 +12,7 @@ use super::{
     Trouble,
     account::{Tone, tell},
     database::{Embedded, http_client, sdk_config},
+    output::print,
     seed,
 };
 use crate::{
@@ -48,7 +48,7 @@ pub async fn pending(options: &Pending) -> Result<ExitCode, Trouble> {
         tell(Tone::Quiet, "Nothing waits for approval.");
     }
     for call in waiting {
-        print(&shown(&call))?;
+        print(format_args!("{}\n", shown(&call)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -61,7 +61,7 @@ pub async fn decide(options: &Decide, verdict: Verdict) -> Result<ExitCode, Trou
     let (_database, store) = open(&options.db).await?;
     let decided = store.decide_approval(&options.key, &options.by, verdict).await;
     let call = decided.map_err(|error| Trouble(error.to_string()))?;
-    print(&shown(&call))?;
+    print(format_args!("{}\n", shown(&call)))?;
     tell(
         Tone::Good,
         match verdict {
@@ -88,8 +88,4 @@ fn shown(call: &idempotency::Pending) -> Value {
         shown["maybe_done"] = Value::from(true);
     }
     shown
-}
-
-fn print(line: &Value) -> Result<(), Trouble> {
-    writeln!(std::io::stdout(), "{line}").map_err(|error| Trouble(format!("It cannot be printed: {error}.")))
 }

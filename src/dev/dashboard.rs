@@ -1,11 +1,12 @@
 //! `dev dashboard`: the CloudFormation template of a dashboard with every tool on it.
 
-use std::{io::Write, process::ExitCode};
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use super::{
     Trouble,
+    output::print,
     panels::{Curve, Panel, panels},
     schema, stacks,
 };
@@ -18,8 +19,7 @@ Example:
 /// Prints the template.
 pub fn run() -> Result<ExitCode, Trouble> {
     let template = template(&schema::toolbox()?, &stacks::tables());
-    write!(std::io::stdout(), "{template}")
-        .map_err(|error| Trouble(format!("The template cannot be printed: {error}.")))?;
+    print(template)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,6 @@
 
 use std::{
     fs::File,
-    io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -19,6 +18,7 @@ use super::{
     account::{Tone, milliseconds, tell},
     faults::Fault,
     input::{Input, read_all},
+    output::print,
     stage::Stage,
 };
 use crate::{
@@ -110,7 +110,7 @@ pub(super) fn create(path: &Path) -> Result<File, Trouble> {
 async fn one_by_one(stage: &Stage, inputs: Vec<Input>, deadline: Duration) -> Result<bool, Trouble> {
     let mut all_answered = true;
     for input in inputs {
-        all_answered &= print(invoke(stage, input, deadline).await)?;
+        all_answered &= show(invoke(stage, input, deadline).await)?;
     }
     Ok(all_answered)
 }
@@ -124,7 +124,7 @@ async fn at_once(stage: &Arc<Stage>, inputs: Vec<Input>, deadline: Duration) -> 
     let running: Vec<_> = inputs.into_iter().map(start).collect();
     let mut all_answered = true;
     for answer in running {
-        all_answered &= print(answer.await.map_err(|error| Trouble(format!("The function itself broke: {error}.")))?)?;
+        all_answered &= show(answer.await.map_err(|error| Trouble(format!("The function itself broke: {error}.")))?)?;
     }
     Ok(all_answered)
 }
@@ -165,14 +165,11 @@ fn door_of(payload: &Bytes, client_context: Option<&Bytes>) -> String {
 }
 
 /// Prints the answer's line at once, so that it is there if a later invocation ends the process. True if it is one.
-fn print(answer: Answer) -> Result<bool, Trouble> {
+fn show(answer: Answer) -> Result<bool, Trouble> {
     let (line, answered) = match answer {
         Ok(answer) => (answer, true),
         Err(error) => (json!({"functionError": error}), false),
     };
-    let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{line}")
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Trouble(format!("The answer cannot be printed: {error}.")))?;
+    print(format_args!("{line}\n"))?;
     Ok(answered)
 }

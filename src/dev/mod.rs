@@ -23,7 +23,7 @@
 //! | [`template`] | the tool schemas in `template.yaml` |
 //! | [`panels`], [`dashboard`], [`alarms`] | what is shown of each tool, and the templates in `infra/` |
 //! | [`stacks`] | what those templates have in common |
-//! | `account` | what stderr tells about each call |
+//! | `account`, `output` | what stderr tells about each call; what stdout gets |
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
 
@@ -49,6 +49,7 @@ mod faulty;
 mod input;
 mod invoke;
 mod kept;
+mod output;
 pub mod panels;
 mod run_loop;
 mod schema;

@@ -1,6 +1,6 @@
 //! `dev run-loop`: the agent loop with a scripted model, and real tools.
 
-use std::{io::Write, path::PathBuf, process::ExitCode, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
 use futures_util::FutureExt;
@@ -12,6 +12,7 @@ use super::{
     faults::Fault,
     invoke::{create, from_milliseconds},
     kept::Kept,
+    output::print,
     script::Script,
     stage::Stage,
     transcript::Transcript,
@@ -122,8 +123,7 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     };
     let tone = if report.stop == Stop::EndTurn { Tone::Good } else { Tone::Bad };
     tell(tone, &format!("stopped: {}\n{}", report.stop, report.text()));
-    writeln!(std::io::stdout(), "{}", transcript.document(&report))
-        .map_err(|error| Trouble(format!("The result cannot be printed: {error}.")))?;
+    print(format_args!("{}\n", transcript.document(&report)))?;
     written.map(|()| ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! `dev schema`: the tool definitions that a door's caller wants.
 
-use std::{io::Write, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{
     Trouble,
     database::{http_client, sdk_config},
+    output::print,
     seed,
 };
 use crate::{
@@ -40,8 +41,7 @@ pub struct Schema {
 /// Prints them as one JSON document.
 pub fn run(options: &Schema) -> Result<ExitCode, Trouble> {
     let document = document(&options.door)?;
-    writeln!(std::io::stdout(), "{document:#}")
-        .map_err(|error| Trouble(format!("The schema cannot be printed: {error}.")))?;
+    print(format_args!("{document:#}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! `dev dynamodb`: the embedded DynamoDB for other programs: `cargo lambda watch`, the AWS CLI, the Lambda binary.
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
@@ -8,6 +8,7 @@ use super::{
     Trouble,
     account::{Tone, tell},
     database::{ACCESS_KEY, Embedded, REGION},
+    output::print,
     seed::{CONVERSATIONS, IDEMPOTENCY, MAIL_FROM, NOWHERE, ORDERS, REFUNDS},
 };
 
@@ -24,9 +25,7 @@ pub struct Dynamodb {
 /// Serves until Ctrl-C.
 pub async fn run(options: &Dynamodb) -> Result<ExitCode, Trouble> {
     let database = Embedded::start(options.db.as_deref(), options.port).await?;
-    let exports = exports(&database.endpoint());
-    write!(std::io::stdout(), "{exports}")
-        .map_err(|error| Trouble(format!("The settings cannot be printed: {error}.")))?;
+    print(exports(&database.endpoint()))?;
     tell(Tone::Good, "Serving until Ctrl-C. Paste the lines above into the shell that runs the function.");
     tokio::signal::ctrl_c().await.map_err(|error| Trouble(format!("Ctrl-C cannot be waited for: {error}.")))?;
     Ok(ExitCode::SUCCESS)
