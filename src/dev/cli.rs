@@ -119,4 +119,20 @@ mod tests {
             assert_eq!(error.exit_code(), 2, "{arguments:?}");
         }
     }
+
+    #[test]
+    fn a_number_that_is_none_is_told_what_would_be_one() {
+        for (arguments, example) in [
+            (&["dev", "invoke", "x.json", "--deadline-ms", "abc"][..], "10000"),
+            (&["dev", "run-loop", "x.json", "--deadline-ms", "1.5"], "10000"),
+            (&["dev", "chat", "--deadline-ms", "5s"], "10000"),
+            (&["dev", "invoke", "x.json", "--fault", "get_order=retry-after:abc"], "retry-after:2"),
+            (&["dev", "invoke", "x.json", "--fault", "get_order=hang*two"], "1 or more"),
+            (&["dev", "dynamodb", "--port", "abc"], "8000"),
+            (&["dev", "dynamodb", "--port", "65536"], "8000"),
+        ] {
+            let said = Cli::try_parse_from(arguments).expect_err("bad usage").to_string();
+            assert!(said.contains(example) && !said.contains("invalid digit"), "{arguments:?}: {said}");
+        }
+    }
 }

@@ -64,11 +64,13 @@ impl FromStr for Kind {
             "panic" => Ok(Self::Panic),
             "leak" => Ok(Self::Leak),
             "huge" => Ok(Self::Huge),
-            _ => text
-                .strip_prefix("retry-after:")
-                .and_then(|seconds| seconds.parse().ok())
-                .map(|seconds| Self::RetryAfter(Duration::from_secs(seconds)))
-                .ok_or_else(|| format!("there is no kind of fault {text:?}; the kinds are {KINDS}")),
+            _ => match text.strip_prefix("retry-after:").map(|seconds| (seconds, seconds.parse())) {
+                Some((_, Ok(seconds))) => Ok(Self::RetryAfter(Duration::from_secs(seconds))),
+                Some((seconds, Err(_))) => {
+                    Err(format!("{seconds:?} is no time; give a whole number of seconds, such as retry-after:2"))
+                }
+                None => Err(format!("there is no kind of fault {text:?}; the kinds are {KINDS}")),
+            },
         }
     }
 }

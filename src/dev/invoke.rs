@@ -83,8 +83,8 @@ Examples:
   dev invoke --fault get_order=throttle*2 events/converse/get-order.json
   echo '{\"toolUse\": {\"toolUseId\": \"t1\", \"name\": \"get_order\", \"input\": {\"order_id\": \"ORD-12345\"}}}' | dev invoke -";
 
-pub(super) fn from_milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
-    text.parse().map(Duration::from_millis)
+pub(super) fn from_milliseconds(text: &str) -> Result<Duration, &'static str> {
+    text.parse().map(Duration::from_millis).map_err(|_| "give a whole number of milliseconds, such as 10000")
 }
 
 /// Runs the files and says how it went.

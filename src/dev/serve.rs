@@ -15,11 +15,15 @@ use super::{
 #[derive(Debug, Args)]
 pub struct Dynamodb {
     /// The port on 127.0.0.1; 0 takes a free one.
-    #[arg(long, default_value_t = 8000)]
+    #[arg(long, default_value_t = 8000, value_parser = port)]
     pub port: u16,
     /// Keep the database in this file. Without it, all is gone at the end.
     #[arg(long, value_name = "PATH")]
     pub db: Option<PathBuf>,
+}
+
+fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "give a whole number up to 65535, such as 8000")
 }
 
 /// Serves until Ctrl-C.
