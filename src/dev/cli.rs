@@ -18,7 +18,7 @@ use crate::idempotency::Verdict;
 
 /// Try the function without AWS: the same code as on Lambda, against a DynamoDB inside this process.
 #[derive(Debug, Parser)]
-#[command(name = "dev", disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "dev", version, disable_help_subcommand = true, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -134,5 +134,11 @@ mod tests {
             let said = Cli::try_parse_from(arguments).expect_err("bad usage").to_string();
             assert!(said.contains(example) && !said.contains("invalid digit"), "{arguments:?}: {said}");
         }
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_package() {
+        let version = Cli::try_parse_from(["dev", "--version"]).expect_err("it ends there");
+        assert_eq!((version.exit_code(), version.to_string()), (0, format!("dev {}\n", env!("CARGO_PKG_VERSION"))));
     }
 }
