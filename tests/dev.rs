@@ -127,6 +127,27 @@ fn a_reader_that_has_had_enough_ends_nothing_and_is_told_nothing() {
 }
 
 #[test]
+fn a_file_of_effects_that_cannot_be_written_is_told_before_anything_is_done() {
+    let events = Events::new();
+    let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
+    let folder = events.path("").display().to_string();
+    for path in ["no/such/folder/effects.json", &folder, "Cargo.toml/effects.json"] {
+        let output = dev().args(["invoke", "--effects", path]).arg(&good).output().expect("it runs");
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+        assert!(said.contains(path) && !said.contains("attempt"), "{said}");
+    }
+    // One that can be is neither emptied nor made, if the run does not come to its end.
+    let kept = events.write("kept.json", "{}");
+    for (path, left) in [(kept, Some("{}")), (events.path("new.json"), None)] {
+        let kill = ["--fault", "get_order=kill-after-effect", "--effects"];
+        let killed = dev().arg("invoke").args(kill).arg(&path).arg(&good).output().expect("it runs");
+        assert_eq!(killed.status.code(), Some(137), "{}", text(&killed.stderr));
+        assert_eq!(std::fs::read_to_string(path).ok().as_deref(), left);
+    }
+}
+
+#[test]
 fn an_unreadable_file_stops_the_readable_ones_before_it() {
     let events = Events::new();
     let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::{
     Trouble,
     account::{Tone, milliseconds, tell},
+    effects,
     faults::Fault,
     input::{Input, read_all},
     output::print,
@@ -90,6 +91,7 @@ pub(super) fn from_milliseconds(text: &str) -> Result<Duration, &'static str> {
 /// Runs the files and says how it went.
 pub async fn run(options: Invoke) -> Result<ExitCode, Trouble> {
     let inputs = read_all(&options.files)?;
+    options.effects.as_deref().map(effects::check).transpose()?;
     let metrics = options.metrics.as_deref().map(create).transpose()?;
     let stage = Arc::new(Stage::set(options.db.as_deref(), options.faults, options.mail_log, metrics).await?);
     let all_answered = if options.concurrent {
