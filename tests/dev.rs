@@ -148,6 +148,26 @@ fn a_file_of_effects_that_cannot_be_written_is_told_before_anything_is_done() {
 }
 
 #[test]
+fn another_programs_database_is_refused_and_left_as_it_is() {
+    let events = Events::new();
+    let (foreign, own) = (events.path("foreign.db"), events.path("own.db").display().to_string());
+    std::fs::copy("tests/fixtures/foreign.db", &foreign).expect("a copy");
+    let path = foreign.display().to_string();
+    for arguments in [&["pending"][..], &["invoke", "events/converse/get-order.json"], &["dynamodb", "--port", "0"]] {
+        let output = dev().args(arguments).args(["--db", &path]).output().expect("it runs");
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+        assert!(said.contains(&path) && said.contains("another program's database"), "{said}");
+    }
+    let same =
+        std::fs::read(&foreign).expect("the file") == std::fs::read("tests/fixtures/foreign.db").expect("a file");
+    assert!(same, "it was changed");
+    let made = run(&["invoke", "--db", &own, "events/converse/get-order.json"]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    assert_eq!(run(&["pending", "--db", &own]).status.code(), Some(0), "its own is none");
+}
+
+#[test]
 fn an_unreadable_file_stops_the_readable_ones_before_it() {
     let events = Events::new();
     let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));

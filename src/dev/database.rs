@@ -20,7 +20,7 @@ use dynoxide::{Database, DynoxideError};
 use serde_json::{Map, Value, json};
 use tokio::{net::TcpListener, sync::oneshot};
 
-use super::{Trouble, seed};
+use super::{Trouble, foreign::is_foreign, seed};
 use crate::{aws, settings::RetryMode};
 
 /// The credentials that the embedded DynamoDB takes; any would do.
@@ -102,6 +102,11 @@ impl Tables {
     fn open(path: Option<&Path>) -> Result<Self, Trouble> {
         let Some(path) = path else { return Database::memory().map(Self).map_err(|error| unusable(&error)) };
         let name = path.to_str().ok_or_else(|| Trouble(format!("The path {} is no UTF-8.", path.display())))?;
+        if is_foreign(path) {
+            return Err(Trouble(format!(
+                "The file {name} is another program's database, which is left as it is. Name one that `dev` has made, or none yet."
+            )));
+        }
         Database::new(name).map(Self).map_err(|error| {
             let error = error.to_string();
             let why = error.split(". ").next().unwrap_or_default(); // what follows is advice for programmers

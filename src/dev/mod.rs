@@ -14,6 +14,7 @@
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
 //! | [`database`] | the embedded DynamoDB |
+//! | `foreign` | whether a file is another program's database |
 //! | `seed` | its tables and the demo data |
 //! | `backends` | the demo carrier and the demo mailer |
 //! | `faults` | what `--fault` asks for, and how often each backend was called |
@@ -46,6 +47,7 @@ pub mod database;
 mod effects;
 mod faults;
 mod faulty;
+mod foreign;
 mod input;
 mod invoke;
 mod kept;
