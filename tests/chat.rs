@@ -228,6 +228,36 @@ async fn a_model_that_fails_is_said_without_a_word_of_the_service() {
     assert!(!shown.contains("SECRET"), "{shown}");
 }
 
+/// What refuses to give credentials, as the metadata service of a machine without a role does.
+fn forbidden() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().map_while(Result::ok) {
+            let _ = socket.read(&mut [0; 4096]);
+            let _ = socket.write_all(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    format!("http://{address}")
+}
+
+#[tokio::test]
+async fn without_credentials_there_is_a_sentence_and_no_word_of_where_they_were_looked_for() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dev"))
+        .args(["chat", "--model", "a-model"])
+        .env_clear()
+        .envs([("AWS_REGION", "us-east-1"), ("AWS_EC2_METADATA_SERVICE_ENDPOINT", &forbidden())])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"Hello\n").unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+    assert!(said.contains("the permission or the credentials are missing"), "{said}");
+    assert!(!said.contains("aws_config"), "{said}");
+}
+
 #[test]
 fn without_a_model_or_a_region_there_is_a_sentence() {
     let run = |arguments: &[&str], region: Option<&str>| {

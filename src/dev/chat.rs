@@ -69,6 +69,8 @@ of stdin is a message; the model's text is on stdout, all else on stderr. /resum
 A call that needs approval waits until you have decided: y, n, or Enter to leave it. The model cannot decide. With --db
 another terminal can: `dev pending`, `dev approve`, `dev deny`; then /resume.
 
+RUST_LOG=warn shows where credentials were looked for.
+
 Ctrl-C ends the turn with its report. SYSTEM_PROMPT, MAX_STEPS, MAX_TOKENS and the other limits count as on Lambda. The
 model costs what Bedrock charges.
 

@@ -89,10 +89,11 @@ fn failed(trouble: &Trouble) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Logs go to stderr, because stdout is for answers. Without `RUST_LOG` only warnings are logged.
+/// Logs go to stderr, because stdout is for answers. Without `RUST_LOG` only warnings are logged, and of the search for
+/// credentials none: each place without any warns at length, before the one sentence that counts.
 fn start_logs() {
     let mut env = Env::from_lookup(|name| match (name, std::env::var_os(name)) {
-        ("RUST_LOG", None) => Some("warn,dynoxide=error".into()),
+        ("RUST_LOG", None) => Some("warn,dynoxide=error,aws_config=error".into()),
         (_, value) => value,
     });
     init_logs(LogFormat::Text { ansi: account::colours() }, settings::log_filter(&mut env));
