@@ -68,6 +68,7 @@ A SCRIPT is a JSON object:
   prompt    what the person says
   replies   what the model answers, in turn: Converse responses (output, stopReason, usage), or failures, as
             {\"failure\": \"model\"}: throttled, unavailable, model, timeout, invalid, denied. The last one is repeated.
+            A field that no Converse response has is told on stderr.
   limits    max_steps, max_tool_calls, max_consecutive_failures, max_identical_failures, max_tokens, max_output_tokens,
             max_result_bytes, and max_cost with prices (input, output, cache_read, cache_write, of a million tokens);
             each has a default

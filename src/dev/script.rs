@@ -14,7 +14,10 @@ use futures_util::{FutureExt, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Trouble;
+use super::{
+    Trouble,
+    account::{Tone, tell},
+};
 use crate::agent::{
     conversation::Message,
     drive::Model,
@@ -64,6 +67,13 @@ impl Script {
         let script: Self = serde_json::from_slice(&text).map_err(|error| {
             Trouble(format!("The file {name} is no script: {error}. `dev run-loop --help` says what a script holds."))
         })?;
+        for (said, text) in [("prompt", &script.prompt), ("system", &script.system)] {
+            if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+                return Err(Trouble(format!(
+                    "The {said} of the script {name} is blank, which Bedrock takes from nobody. Say something, or leave it out."
+                )));
+            }
+        }
         if script.replies.is_empty() {
             return Err(Trouble(format!("The script {name} has no replies. Give the model at least one.")));
         }
@@ -79,6 +89,9 @@ impl Script {
                      nor a failure (for example {{\"failure\": \"throttled\"}}).",
                     index + 1
                 )));
+            }
+            for field in unread(reply) {
+                tell(Tone::Bad, &format!("Reply {} has {field}, which no Converse response has: not read.", index + 1));
             }
         }
         Ok(script)
@@ -107,6 +120,58 @@ impl Script {
         Scripted { replies: self.replies.clone(), given: Mutex::new(0) }
     }
 }
+
+/// The fields of a reply that have no meaning, such as a misspelt one. They are told and not refused, since Bedrock's own
+/// responses get new ones.
+fn unread(reply: &Value) -> Vec<String> {
+    let mut unread = Vec::new();
+    let mut look = |place: &str, value: &Value, known: &[&str]| {
+        let fields = value.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        unread.extend(fields.filter(|name| !known.contains(name)).map(|name| format!("{place}{name}")));
+    };
+    look("", reply, if failure(reply).is_some() { &["failure"] } else { &RESPONSE });
+    look("output.", &reply["output"], &["message"]);
+    let message = &reply["output"]["message"];
+    look("output.message.", message, &["role", "content"]);
+    for block in message["content"].as_array().into_iter().flatten() {
+        look("output.message.content.", block, &BLOCKS);
+        look("toolUse.", &block["toolUse"], &["toolUseId", "name", "input", "type"]);
+    }
+    look("usage.", &reply["usage"], &USAGE);
+    unread
+}
+
+/// The fields of a Converse response, and what boto3 puts beside them.
+const RESPONSE: [&str; 9] = [
+    "output",
+    "stopReason",
+    "usage",
+    "metrics",
+    "additionalModelResponseFields",
+    "trace",
+    "performanceConfig",
+    "serviceTier",
+    "ResponseMetadata",
+];
+const USAGE: [&str; 6] =
+    ["inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens", "cacheDetails"];
+/// The kinds of blocks that a message may have.
+const BLOCKS: [&str; 14] = [
+    "text",
+    "toolUse",
+    "toolResult",
+    "reasoningContent",
+    "citationsContent",
+    "image",
+    "document",
+    "video",
+    "audio",
+    "searchResult",
+    "guardContent",
+    "cachePoint",
+    "toolAddition",
+    "toolRemoval",
+];
 
 /// A reply that is none: the model's call fails so.
 fn failure(reply: &Value) -> Option<ModelFailure> {

@@ -100,6 +100,8 @@ fn a_bad_script_is_told_in_a_sentence_and_ends_with_2() {
         (json!({"prompt": "x", "limits": {"max_steps": -1}, "replies": [says("x")]}), "-1"),
         (json!({"prompt": "x", "limits": {"max_cost": 1.0}, "replies": [says("x")]}), "without prices"),
         (json!({"prompt": 7, "replies": [says("x")]}), "is no script"),
+        (json!({"prompt": " ", "replies": [says("x")]}), "The prompt of the script"),
+        (json!({"prompt": "x", "system": "", "replies": [says("x")]}), "The system of the script"),
     ] {
         let output = dev().arg("run-loop").arg(folder.script(&script)).output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -109,6 +111,43 @@ fn a_bad_script_is_told_in_a_sentence_and_ends_with_2() {
     for arguments in [&["no/such/script.json"][..], &[], &["--deadline-ms", "soon", "x.json"]] {
         let output = dev().arg("run-loop").args(arguments).output().expect("it runs");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_field_of_a_reply_that_is_not_read_is_told() {
+    let folder = Folder::new();
+    let told = |change: &dyn Fn(&mut Value)| {
+        let mut reply = json!({
+            "output": {"message": {"role": "assistant", "content": [
+                {"toolUse": {"toolUseId": "a", "name": "get_order", "input": {"any": 1}}},
+            ]}},
+            "stopReason": "tool_use",
+            "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+            "ResponseMetadata": {"RetryAttempts": 0},
+        });
+        change(&mut reply);
+        let script = folder.script(&json!({"prompt": "x", "replies": [reply, says("Bye.")]}));
+        let output = dev().arg("run-loop").arg(script).output().expect("it runs");
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    assert!(!told(&|_| {}).contains("not read"));
+    for (place, name) in
+        [("", "stop_reason"), ("/output", "mesage"), ("/output/message", "contents"), ("/usage", "input")]
+    {
+        let said = told(&|reply| reply.pointer_mut(place).expect("a place")[name] = json!("x"));
+        assert!(
+            said.contains("Reply 1 has ") && said.contains(&format!("{name}, which no Converse response has")),
+            "{said}"
+        );
+    }
+    for (place, name) in [("", "toolUses"), ("/toolUse", "toolUseID")] {
+        let said = told(&|reply| {
+            let block = &mut reply["output"]["message"]["content"][0];
+            block.pointer_mut(place).expect("a place")[name] = json!({});
+        });
+        assert!(said.contains(&format!("{name}, which no Converse response has")), "{said}");
     }
 }
 
