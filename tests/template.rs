@@ -74,7 +74,7 @@ fn the_template_has_every_generated_block() {
 #[test]
 fn every_variable_of_the_template_is_in_the_readme() {
     let template = read("template.yaml");
-    let set: BTreeSet<_> = mapping(&template, "Variables:").into_iter().map(|(name, _)| name).collect();
+    let set = names(&mapping(&template, "Variables:"));
     assert!(set.contains("IDEMPOTENCY_TABLE"), "{set:?}");
     let readme = read("README.md");
     let mut told: BTreeSet<_> = readme
@@ -160,10 +160,26 @@ fn variables(template: &str, function: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// What the C library reads, and no setting of ours.
+const ALLOCATOR: &str = "MALLOC_TRIM_THRESHOLD_";
+
+/// The names of those that are settings of the program.
+fn names(variables: &[(String, String)]) -> BTreeSet<String> {
+    variables.iter().map(|(name, _)| name.clone()).filter(|name| !is_set_otherwise(name)).collect()
+}
+
+#[test]
+fn both_functions_give_memory_back_at_once() {
+    for function in ["ActionGroup", "Loop"] {
+        let variables = variables(&read("template.yaml"), function);
+        assert!(variables.contains(&(ALLOCATOR.to_owned(), String::from("131072"))), "{function}: {variables:?}");
+    }
+}
+
 #[test]
 fn the_template_sets_every_setting_to_a_valid_value() {
     let variables = variables(&read("template.yaml"), "ActionGroup");
-    let set: BTreeSet<_> = variables.iter().map(|(name, _)| name.clone()).collect();
+    let set = names(&variables);
     let env = start(variables);
     let known: BTreeSet<_> = env.names().map(str::to_owned).filter(|name| !is_set_otherwise(name)).collect();
     assert_eq!(set, known);
@@ -173,7 +189,7 @@ fn the_template_sets_every_setting_to_a_valid_value() {
 #[test]
 fn the_template_starts_the_loop_with_valid_settings_and_misspells_none() {
     let variables = variables(&read("template.yaml"), "Loop");
-    let set: BTreeSet<_> = variables.iter().map(|(name, _)| name.clone()).collect();
+    let set = names(&variables);
     for (name, value) in [("MODEL_ID", "amazon.nova-lite-v1:0"), ("RESERVE_MS", "3000"), ("CONVERSATION_HOURS", "24")] {
         assert!(variables.contains(&(name.to_owned(), value.to_owned())), "{name}: {variables:?}");
     }
@@ -215,9 +231,9 @@ fn the_conversations_do_not_outlive_the_records_of_any_tool() {
     assert!(fault.starts_with("CONVERSATION_HOURS is 25, but the records of"), "{fault}");
 }
 
-/// Lambda sets its own; the log level is `LoggingConfig.ApplicationLogLevel`.
+/// Lambda sets its own, and the C library has one; the log level is `LoggingConfig.ApplicationLogLevel`.
 fn is_set_otherwise(name: &str) -> bool {
-    name.starts_with("AWS_") || name == "RUST_LOG"
+    name.starts_with("AWS_") || name == "RUST_LOG" || name == ALLOCATOR
 }
 
 #[test]
