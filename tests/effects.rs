@@ -24,7 +24,7 @@ use aws_sdk_dynamodb::{
     types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
 };
 use serde_json::{Value, json};
-use support::{Break, Database, Network, pipeline, within};
+use support::{Break, CountingProxy, Database, Network, client, pipeline, within};
 
 /// What the next attempts of a scripted tool do, in turn; the last one is repeated.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,12 @@ struct Scripted {
     script: Vec<Step>,
     attempts: Arc<AtomicU32>,
     result: Value,
+}
+
+impl Scripted {
+    fn alone(self) -> Toolbox {
+        Toolbox::builder().tool(self).build().expect("a toolbox")
+    }
 }
 
 impl Tool for Scripted {
@@ -198,8 +204,7 @@ impl World {
         let database = Database::start().await;
         let attempts = Arc::new(AtomicU32::new(0));
         let tool = Scripted { effect, script: script.to_vec(), attempts: Arc::clone(&attempts), result };
-        let toolbox = Toolbox::builder().tool(tool).build().expect("a toolbox");
-        let pipeline = pipeline(toolbox, database.store());
+        let pipeline = pipeline(tool.alone(), database.store());
         Self { database, pipeline, attempts }
     }
 
@@ -365,27 +370,32 @@ async fn a_call_whose_action_is_running_waits_and_then_says_so() {
     assert_eq!(guard.complete(&stored("7"), TIME).await.expect("an answer"), Settled::AsWritten, "it was left alone");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_waits_gets_the_result_of_the_one_that_runs() {
+/// A call whose action is running elsewhere, and what becomes of that when the call has looked at it a first time.
+async fn call_beside(then: impl AsyncFnOnce(Guard)) -> Outcome {
     let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let guard = held_by_another(&world).await;
+    let looks = CountingProxy::start(&world.database.endpoint()).await;
+    let store = Store::new(client(&looks.endpoint()), Database::RECORDS, Clock::system());
+    let tool = Scripted { effect: Effect::Once, script: Vec::new(), attempts: Arc::default(), result: json!(1) };
+    let pipeline = pipeline(tool.alone(), store);
     let ends = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        guard.complete(&stored("7"), TIME).await.expect("an answer");
+        while !looks.take().contains_key("GetItem") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        then(guard).await;
     };
-    let (outcome, ()) = tokio::join!(world.call(json!({"thing": "A"})), ends);
+    tokio::join!(call(&pipeline, json!({"thing": "A"})), ends).0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_gets_the_result_of_the_one_that_runs() {
+    let outcome = call_beside(async |guard| drop(guard.complete(&stored("7"), TIME).await.expect("an answer"))).await;
     assert_eq!(outcome, success(json!(7), true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_takes_its_turn_when_the_one_that_runs_changed_nothing() {
-    let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
-    let guard = held_by_another(&world).await;
-    let ends = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        guard.release(TIME).await.expect("an answer");
-    };
-    let (outcome, ()) = tokio::join!(world.call(json!({"thing": "A"})), ends);
+    let outcome = call_beside(async |guard| drop(guard.release(TIME).await.expect("an answer"))).await;
     assert_eq!(outcome, success(json!(1), false));
 }
 
