@@ -144,7 +144,7 @@ fn with_type(mut request: Request<Body>, error: &FunctionError) -> Request<Body>
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// A Runtime API that takes a request, says this, and then nothing more. By a stopped clock.
-    async fn silent(after: &'static [u8]) -> Api {
+    pub(in crate::runtime) async fn silent(after: &'static [u8]) -> Api {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         std::thread::spawn(move || {

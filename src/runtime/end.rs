@@ -23,6 +23,10 @@ use super::{Api, api::PROMPT};
 /// The time to settle and to answer what is on its way.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 
+/// When Lambda kills the process.
+const KILL: Duration = Duration::from_millis(500);
+const _: () = assert!(GRACE.as_millis() + 100 < KILL.as_millis(), "the process needs time to go");
+
 const NAME: &str = "action-group-end"; // must be unique within a function
 const NAME_HEADER: &str = "lambda-extension-name";
 const ID_HEADER: &str = "lambda-extension-identifier";

@@ -172,7 +172,7 @@ fn live<S: Serve>(
 
     let start = work.block_on(AssertUnwindSafe(build()).catch_unwind());
     let end = match start.map_err(StartError::of_panic).flatten() {
-        Ok(handler) => own.block_on(until_the_end(&api, work.handle(), concurrency, Arc::new(handler))),
+        Ok(handler) => own.block_on(until_the_end(&api, work.handle(), concurrency, Arc::new(handler), end::asked())),
         Err(error) => {
             let sentence = error.to_string();
             let told = FunctionError::new(error.name(), sentence.clone());
@@ -184,12 +184,18 @@ fn live<S: Serve>(
     end
 }
 
-/// Serves until the Runtime API goes away, or the process is asked to end.
-async fn until_the_end<S: Serve>(api: &Api, work: &Handle, concurrency: usize, handler: Arc<S>) -> Result<(), String> {
+/// Serves until the Runtime API goes away, or the process is `asked` to end.
+async fn until_the_end<S: Serve>(
+    api: &Api,
+    work: &Handle,
+    concurrency: usize,
+    handler: Arc<S>,
+    asked: impl Future<Output = ()>,
+) -> Result<(), String> {
     let extension = api.register().await;
     let ending = Ending::new();
     let asked = async {
-        end::asked().await;
+        asked.await;
         tracing::info!("The function ends.");
         ending.begin();
         handler.end();
@@ -228,7 +234,34 @@ const LEAST_THREADS: usize = 8;
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::Notify;
+
     use super::*;
+
+    /// A handler that neither answers nor hears that the process ends.
+    #[derive(Default)]
+    struct Deaf(Notify);
+
+    impl Serve for Deaf {
+        async fn serve(&self, _: Invocation) -> Answer {
+            self.0.notify_one();
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_process_is_gone_with_the_grace_whatever_is_on_its_way() {
+        const NEXT: &[u8] =
+            b"HTTP/1.1 200 OK\r\nconnection: close\r\nlambda-runtime-aws-request-id: id\r\ncontent-length: 1\r\n\r\n1";
+        let (api, handler) = (api::tests::silent(NEXT).await, Arc::new(Deaf::default()));
+        let (serving, mut begun) = (Arc::clone(&handler), None);
+        let asked = async {
+            serving.0.notified().await;
+            begun = Some(Instant::now());
+        };
+        let end = until_the_end(&api, &Handle::current(), 1, handler, asked).await;
+        assert_eq!((end, begun.map(|begun| begun.elapsed())), (Ok(()), Some(end::GRACE)));
+    }
 
     #[test]
     fn nonsense_about_concurrency_counts_as_one() {
