@@ -26,6 +26,7 @@ use action_group::{
     outcome::{Changed, Failure, FailureKind, Outcome},
     tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
+use aws_sdk_dynamodb::{Client, config::retry::RetryConfig, types::AttributeValue};
 use serde_json::{Value, json};
 use support::{Scripted, within};
 use tokio::time::Instant;
@@ -35,6 +36,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const BUDGET: Duration = Duration::from_secs(30);
 /// The most that the waits between three attempts add to what the backend asks for.
 const JITTER: Duration = Duration::from_millis(600);
+
+/// Longer than any wait that may have begun.
+const LONG: Duration = Duration::from_hours(1);
 
 /// How an attempt ends.
 #[derive(Clone, Copy)]
@@ -132,7 +136,16 @@ async fn call(end: End, first_is_lost: bool, effect: Effect) -> Ended {
     let pipeline = pipeline(tool, &table);
     let began = Instant::now();
     let outcome = run(&pipeline).await;
-    Ended { requests: requests.load(Ordering::SeqCst), time: began.elapsed(), outcome, record: table.record() }
+    let ended =
+        Ended { requests: requests.load(Ordering::SeqCst), time: began.elapsed(), outcome, record: table.record() };
+    let asked = table.requests();
+    tokio::time::sleep(LONG).await;
+    assert_eq!(
+        (requests.load(Ordering::SeqCst), table.requests()),
+        (ended.requests, asked),
+        "somebody was asked later"
+    );
+    ended
 }
 
 fn pipeline(tool: Ends, table: &Scripted) -> Pipeline {
@@ -206,6 +219,38 @@ async fn a_wait_that_does_not_fit_is_told_and_not_begun() {
     assert_eq!((ended.requests, ended.time), (1, Duration::ZERO));
     let message = ended.outcome.failure().expect("a failure").message();
     assert_eq!(message, "Busy. Try again in 60 seconds, not sooner. Nothing was done.");
+}
+
+/// A tool whose client retries by itself.
+struct Asks(Client);
+
+impl Tool for Asks {
+    const NAME: &'static str = "asks";
+    type Args = Nothing;
+    type Output = Value;
+
+    fn policy(&self) -> Policy<Nothing> {
+        Policy::new(Effect::ReadOnly)
+    }
+
+    async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<Value>, ToolError> {
+        let request = self.0.get_item().table_name("orders").key("id", AttributeValue::S(String::from("A")));
+        request.send().await?;
+        Ok(json!(1).into())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_waits_to_ask_again_asks_nobody_after_the_deadline() {
+    let table = Scripted::too_busy();
+    let patient = RetryConfig::standard().with_max_attempts(99).with_initial_backoff(Duration::from_millis(100));
+    let toolbox = Toolbox::builder().tool(Asks(table.client_that(patient))).build().expect("a toolbox");
+    let pipeline = support::pipeline(toolbox, Store::new(table.client(), "records", Clock::system()));
+    let outcome = support::call(&pipeline, within(Duration::from_secs(2)), Caller::default(), json!({})).await;
+    let asked = table.requests();
+    assert!(outcome.failure().is_some() && asked > 1, "{asked}");
+    tokio::time::sleep(LONG).await;
+    assert_eq!(table.requests(), asked);
 }
 
 /// Three requests of an AWS client, for each of three attempts, would be nine for one call.
