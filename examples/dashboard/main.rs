@@ -2,7 +2,8 @@
 //!
 //! The load runs through the real function on the embedded DynamoDB, an hour of it in some seconds; the metric lines that it
 //! leaves are put together as CloudWatch does, minute by minute. The panels are those of the template. Only those of AWS's
-//! own metrics (the function, the tables) are left out, since there is no AWS here.
+//! own metrics (the function, the tables) are left out, since there is no AWS here. The times are given by the load and not
+//! measured, so that the picture changes with the code only.
 
 mod draw;
 mod load;
