@@ -11,7 +11,7 @@ use super::{
     run::Run,
 };
 use crate::{
-    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, decide},
+    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Tried, decide},
     outcome::Failure,
     tool::{ToolError, Write},
 };
@@ -102,6 +102,10 @@ impl Pipeline {
             return Committed::Not(Ended::NoTime);
         }
         let ended = self.store.commit(key, claim, run.report.attempts, &made.stored, items, time).await;
+        let ended = ended.map(|Tried { commit, in_doubt }| {
+            run.maybe_done |= in_doubt;
+            commit
+        });
         if matches!(ended, Ok(Commit::Done | Commit::Held(_) | Commit::ConditionFailed(..))) {
             run.earn();
         }

@@ -135,7 +135,8 @@ impl Pipeline {
             (None, _) => self.read(&mut run).await,
             (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
             (Some(key), _) => self.run_recorded(&mut run, key).await,
-        }?;
+        };
+        let answer = answer.map_err(|failure| explain::keeping_doubt(entry.definition(), failure, run.maybe_done))?;
         fit(entry.definition(), answer, around.limit)
     }
 

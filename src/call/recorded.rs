@@ -111,12 +111,16 @@ impl Pipeline {
             Decision::InProgress(_) => Ok(Next::Wait),
             Decision::TakeOver | Decision::UseApproval => self.take_over(run, key, claim, &record).await,
             Decision::MarkUnknown => {
-                match self.store.settle_unknown(key, &record, time).await {
-                    Ok(Settled::AsWritten) => {}
+                let record = match self.store.settle_unknown(key, &record, time).await {
+                    Ok(Settled::AsWritten) => Record { state: State::Unknown, ..record },
                     Ok(Settled::Superseded(_)) => return Ok(Next::Wait), // somebody knows more by now
-                    Err(error) => note(run, &error),
-                }
-                Box::pin(self.reconcile(run, key, claim, Record { state: State::Unknown, ..record })).await
+                    // Not taken for marked: a take-over of what it may become could land when nobody waits for it.
+                    Err(error) => {
+                        note(run, &error);
+                        record
+                    }
+                };
+                Box::pin(self.reconcile(run, key, claim, record)).await
             }
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
             Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done)),

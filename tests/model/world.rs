@@ -107,6 +107,8 @@ pub enum Fate {
     Answered,
     /// It is applied, the answer is lost, and the client asks again.
     AskedAgain,
+    /// It is applied later, or never; no answer comes, and the client asks again.
+    LingersAndAskedAgain,
     /// It is applied, and no answer comes.
     AnswerLost,
     /// It is not applied, and no answer comes.
@@ -124,10 +126,11 @@ pub enum Fate {
 }
 
 /// How a request that writes can go. The first is for commits only: a condition of the tool's own fails.
-static WRITE: [Fate; 10] = [
+static WRITE: [Fate; 11] = [
     Fate::Rejected,
     Fate::Answered,
     Fate::AskedAgain,
+    Fate::LingersAndAskedAgain,
     Fate::AnswerLost,
     Fate::Lost,
     Fate::Lingers,
@@ -257,7 +260,7 @@ impl Protocol {
             // The condition of one of the tool's own writes fails. DynamoDB reports the record's condition first.
             let mut scratch = world.record.clone();
             match apply(&mut scratch, &write, self.fences) {
-                Ok(()) => world.callers[caller].failed(&Ended::Failed(ToolError::rejected("No.")), &now),
+                Ok(()) => world.callers[caller].commit_rejected(&now),
                 held => world.callers[caller].wrote(Ok(held), &now),
             }
             return;
@@ -266,7 +269,7 @@ impl Protocol {
             Fate::Answered | Fate::AskedAgain | Fate::AnswerLost | Fate::DiesAfter => {
                 Some(world.land(self, caller, &write))
             }
-            Fate::Lingers | Fate::DiesAndLingers => {
+            Fate::Lingers | Fate::LingersAndAskedAgain | Fate::DiesAndLingers => {
                 world.flying.push(Flying::Write(caller, write));
                 None
             }
@@ -275,7 +278,7 @@ impl Protocol {
         let told = match (fate, reply) {
             (Fate::Answered, Some(reply)) => Ok(reply),
             (Fate::Refused, _) => Err(StoreErrorKind::Refused),
-            (Fate::AskedAgain, _) => {
+            (Fate::AskedAgain | Fate::LingersAndAskedAgain, _) => {
                 world.callers[caller].asked_again = true;
                 return;
             }
@@ -520,7 +523,10 @@ impl Model for Protocol {
         match action {
             Action::Begin(caller) => world.begin(self, caller),
             Action::Do(caller, fate) => self.step(&mut world, caller, fate),
-            Action::StopWaiting(caller) => world.callers[caller].stop_waiting(),
+            Action::StopWaiting(caller) => {
+                let now = self.surroundings(&world, caller);
+                world.callers[caller].stop_waiting(&now);
+            }
             Action::Land(index) => match world.flying.remove(index) {
                 Flying::Write(caller, write) => drop(world.land(self, caller, &write)),
                 Flying::Effect(caller) => world.effect(self, caller),
