@@ -25,7 +25,7 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
 /// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
 /// nothing was done. A record that waited for a person keeps what was in doubt before.
 pub fn may_be_done_before(record: &Record, effect: Effect) -> bool {
-    record.maybe_done || record.state == State::Started && effect == Effect::Keyed
+    record.maybe_done || record.state == State::Started && record.begun_as(effect) == Effect::Keyed
 }
 
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.
@@ -96,17 +96,21 @@ pub fn unknown(tool: &Definition, why: &str) -> Failure {
 }
 
 fn unknown_until(tool: &Definition, why: &str, soonest: Option<String>) -> Failure {
-    let once = tool.effect == Effect::Once;
-    let next = if once {
-        String::from("Do not call it again with the same arguments.")
-    } else {
-        String::from(
-            "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended.",
-        ) + &soonest.unwrap_or_default()
-    };
-    Failure::new(FailureKind::OutcomeUnknown, format!("{why} {next}"))
+    if tool.effect == Effect::Once {
+        return lost(tool, why);
+    }
+    let next =
+        "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended.";
+    let soonest = soonest.unwrap_or_default();
+    Failure::new(FailureKind::OutcomeUnknown, format!("{why} {next}{soonest}"))
         .with_changed(Changed::Unknown, tool.wording.unknown.clone())
-        .with_retryable(!once)
+        .with_retryable(true)
+}
+
+/// It may have been done, and another call with the same arguments cannot tell.
+pub fn lost(tool: &Definition, why: &str) -> Failure {
+    let text = format!("{why} Do not call it again with the same arguments.");
+    Failure::new(FailureKind::OutcomeUnknown, text).with_changed(Changed::Unknown, tool.wording.unknown.clone())
 }
 
 fn why(ended: &Ended, reference: &str) -> (FailureKind, String) {

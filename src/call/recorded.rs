@@ -304,7 +304,7 @@ fn in_progress() -> Failure {
 }
 
 fn lost(tool: &Definition) -> Failure {
-    explain::unknown(tool, "An earlier call began this, and its end is not known.")
+    explain::lost(tool, "An earlier call began this, and its end is not known.")
 }
 
 fn key_reused() -> Failure {

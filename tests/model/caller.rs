@@ -164,8 +164,8 @@ impl Caller {
         !matches!(self.step, Step::Idle | Step::Dead | Step::Ended(_))
     }
 
-    fn entry(&self, now: Timestamp) -> Entry {
-        Entry { owner: self.name, now, lease_until: self.lease_until, expires_at: self.expires_at }
+    fn entry(&self, effect: Option<Effect>, now: Timestamp) -> Entry {
+        Entry { owner: self.name, effect, now, lease_until: self.lease_until, expires_at: self.expires_at }
     }
 
     fn claim(&self, effect: EffectOf) -> Claim {
@@ -179,13 +179,13 @@ impl Caller {
     }
 
     /// The request of this step, if it writes to the table.
-    pub fn write(&self, now: Timestamp) -> Option<Write> {
+    pub fn write(&self, effect: Option<Effect>, now: Timestamp) -> Option<Write> {
         let holder = self.holder;
         let held = || holder.expect("a guard");
         Some(match &self.step {
             Step::Acquire => {
                 let state = if self.needs_approval { State::AwaitingApproval } else { State::Started };
-                Write::Acquire(self.entry(now), state)
+                Write::Acquire(self.entry(effect, now), state)
             }
             Step::GiveUpAcquiring => Write::Release(Holder { owner: self.name, attempt: 1, approved_until: None }),
             Step::GiveUpTakingOver(old) => match old.state {
@@ -193,10 +193,10 @@ impl Caller {
                 State::Unknown => Write::MarkUnknown(self.next(old)),
                 _ => Write::Relinquish(self.next(old)),
             },
-            Step::TakeOver(old, _) => Write::TakeOver(self.entry(now), old.clone()),
+            Step::TakeOver(old, _) => Write::TakeOver(self.entry(effect, now), old.clone()),
             Step::MarkUnknown(old) => Write::SettleUnknown(old.clone()),
             Step::Complete(result, _) => Write::Complete(held(), result),
-            Step::Commit => Write::Commit(self.entry(now), self.name),
+            Step::Commit => Write::Commit(self.entry(effect, now), self.name),
             Step::Settle(Settling::Release, _) | Step::ReleaseToAsk => Write::Release(held()),
             Step::AskInDoubt => Write::AwaitApproval(held()),
             Step::Settle(Settling::MarkUnknown, _) => Write::MarkUnknown(held()),
@@ -295,6 +295,9 @@ impl Caller {
             Ok(Err(record)) => {
                 let record = record.expect("a put fails on a record");
                 let ours = record.owner == self.name;
+                if self.maybe_done && !ours {
+                    self.renew();
+                }
                 self.meet(record, now);
                 if let Step::Ended(Answer::Success { replayed, .. }) = &mut self.step {
                     *replayed &= !ours;
@@ -395,15 +398,18 @@ impl Caller {
 
     /// What the look before a failure found.
     fn fails_unless_done(&mut self, answer: Answer, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+        let for_this_call =
+            if answer == Answer::Nothing { Answer::Told(FailureKind::Rejected) } else { answer.clone() };
         self.step = Step::Ended(match found {
             Ok(Some(record)) => match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
                 Decision::Replay(Stored::Json(result)) => {
                     Answer::Success { result, replayed: record.owner != self.name }
                 }
-                _ => answer,
+                Decision::Acquire => answer,
+                _ => for_this_call,
             },
-            Err(_) if answer == Answer::Nothing => Answer::Told(FailureKind::Rejected),
-            Ok(None) | Err(_) => answer,
+            Ok(None) => answer,
+            Err(_) => for_this_call,
         });
     }
 
