@@ -294,6 +294,27 @@ async fn of_two_invocations_of_one_conversation_one_drives_and_the_other_is_told
     assert!(one.ended().await.success());
 }
 
+#[tokio::test]
+async fn a_request_that_a_signal_or_a_kill_cuts_off_counts_in_the_turn_that_is_resumed() {
+    for signal in ["TERM", "KILL"] {
+        let shop = Shop::open([calls([get_order("a")]), Reply::Silence]).await;
+        let mut one = shop.launch(AGENT).await;
+        let first = one.hand_out(message("How is it?").time_left(Duration::from_secs(30)));
+        one.output_when(|_| shop.model.requests().len() == 2).await;
+        one.signal(signal);
+        let said = if signal == "TERM" { Some(report(&first.await.expect("an answer"))) } else { None };
+        one.ended().await;
+        assert!(said.is_none_or(|said| said["estimated"]["inputTokens"].as_u64() > Some(15)), "{signal}");
+        shop.time_passes().await;
+        shop.model.then([says("It is open.")]);
+        let said = report(&shop.launch(AGENT).await.invoke(resume()).await);
+        assert_eq!((&said["stop"], &said["usage"]["inputTokens"]), (&json!("end_turn"), &json!(20)), "{signal}");
+        // The answer before has told 15, and the result that the request holds has come since.
+        let estimated = said["estimated"]["inputTokens"].as_u64().unwrap();
+        assert!((16..1_000).contains(&estimated), "{signal}: {said}");
+    }
+}
+
 /// A model that makes an effect of each kind, and says so when they have been made.
 fn does_all(request: &Value) -> Reply {
     if request["messages"].as_array().unwrap().len() > 1 {

@@ -202,13 +202,19 @@ impl Driver<'_> {
         }
         match run.next(TimeLeft(self.deadline.time_left())) {
             Next::CallModel(request) => match self.ask_model(&request, watch).await {
-                Asked::Replied(reply) => run.model_replied(reply),
-                Asked::Failed(failure) => {
+                (Asked::Replied(reply), _) => run.model_replied(reply),
+                // What follows has cost nothing but tokens, which the next save tells.
+                (Asked::Failed(failure), heard) => {
                     watch(Happening::ModelFailed(&failure));
                     run.model_failed(failure);
-                    return Then::Ask; // it has cost nothing but tokens, which the next save tells
+                    run.heard_in_vain(heard);
+                    return Then::Ask;
                 }
-                Asked::Ending => return Then::Ask,
+                (Asked::Ending, heard) => {
+                    run.model_given_up();
+                    run.heard_in_vain(heard);
+                    return Then::Ask;
+                }
             },
             Next::AskApproval(calls) => run.records_read(self.look(calls, id, true).await),
             Next::ReadRecords(calls) => run.records_read(self.look(calls, id, false).await),
@@ -218,18 +224,20 @@ impl Driver<'_> {
         Then::Save
     }
 
-    /// Asks the model, within the time left; given up when the process ends.
-    async fn ask_model(&self, request: &ModelRequest, watch: &mut (dyn FnMut(Happening<'_>) + Send)) -> Asked {
+    /// Asks the model, within the time left; given up when the process ends. Tells how many bytes were heard, too.
+    async fn ask_model(&self, request: &ModelRequest, watch: &mut (dyn FnMut(Happening<'_>) + Send)) -> (Asked, usize) {
         watch(Happening::Asked(request));
         let limit = self.deadline.time_left();
+        let mut bytes = 0;
         let mut heard = |text: &str| {
+            bytes += text.len();
             if !text.is_empty() {
                 watch(Happening::Heard(text));
             }
         };
         // A model that keeps to its limit ends first; one that does not must not cost the hand-off its time.
         let asked = timeout(limit, self.model.converse(request, limit, &mut heard));
-        tokio::select! {
+        let asked = tokio::select! {
             biased;
             () = self.ending.begun() => Asked::Ending,
             asked = asked => match asked {
@@ -240,7 +248,8 @@ impl Driver<'_> {
                     sentence: String::from("The model did not answer in the time that was left."),
                 }),
             },
-        }
+        };
+        (asked, bytes)
     }
 
     /// How the records of these calls stand.

@@ -40,11 +40,18 @@ pub struct Replies {
     given: Vec<ModelReply>,
     asked: AtomicUsize,
     requests: Mutex<Vec<ModelRequest>>,
+    /// What is heard of the answer that never comes to its end.
+    stammers: &'static str,
 }
 
 impl Replies {
     pub fn new(replies: impl IntoIterator<Item = ModelReply>) -> Self {
-        Self { given: replies.into_iter().collect(), asked: AtomicUsize::new(0), requests: Mutex::default() }
+        let given = replies.into_iter().collect();
+        Self { given, asked: AtomicUsize::new(0), requests: Mutex::default(), stammers: "" }
+    }
+
+    pub fn stammering(self, stammers: &'static str) -> Self {
+        Self { stammers, ..self }
     }
 
     pub fn asked(&self) -> usize {
@@ -79,7 +86,10 @@ impl Model for Replies {
                     heard(&reply.message.text());
                     Ok(reply)
                 }
-                None => std::future::pending().await,
+                None => {
+                    heard(self.stammers);
+                    std::future::pending().await
+                }
             }
         }
         .boxed()
