@@ -111,7 +111,7 @@ async fn a_request_goes_out_as_it_is_and_the_reply_comes_back_as_it_is() {
 #[tokio::test]
 async fn what_the_provider_has_run_comes_with_its_result() {
     let asked = json!({"toolUseId": "s", "name": "search", "input": {}, "type": "server_tool_use"});
-    let found = json!({"toolUseId": "s", "status": "success", "content": [{"text": "Rain."}, {"json": {"mm": 3}}]});
+    let found = json!({"toolUseId": "s", "status": "success", "content": [{"text": "Rain."}, {"json": {"mm": 3}}], "type": "search_result"});
     let content = json!([{"toolUse": asked}, {"toolResult": found}, {"text": "It rains."}]);
     let answer = json!({"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"});
     let deltas = [json!([{"text": "Rain."}]), json!([{"json": {"mm": 3}}])];
@@ -119,7 +119,7 @@ async fn what_the_provider_has_run_comes_with_its_result() {
     let start = |index: usize, start: Value| ("contentBlockStart", json!({"contentBlockIndex": index, "start": start}));
     let mut events = vec![
         start(0, json!({"toolUse": {"toolUseId": "s", "name": "search", "type": "server_tool_use"}})),
-        start(1, json!({"toolResult": {"toolUseId": "s", "status": "success"}})),
+        start(1, json!({"toolResult": {"toolUseId": "s", "status": "success", "type": "search_result"}})),
         delta(2, json!({"text": "It rains."})),
     ];
     events.extend(deltas.map(|part| delta(1, json!({"toolResult": part}))));
@@ -129,6 +129,10 @@ async fn what_the_provider_has_run_comes_with_its_result() {
     for model in [model(&whole), model(&pieces).streaming()] {
         let reply = self::asked(&model, &hello()).await.expect("a reply");
         assert_eq!(serde_json::to_value(&reply.message.content).unwrap(), content);
+        self::asked(&model, &request(vec![Message::user("Hello"), reply.message])).await.expect("a reply");
+    }
+    for endpoint in [whole, pieces] {
+        assert_eq!(endpoint.requests()[1]["messages"][1]["content"], content, "it is given back as it came");
     }
 }
 

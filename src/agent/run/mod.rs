@@ -276,6 +276,7 @@ impl AgentRun {
 
     /// The run was loaded: its driver may have died, or a person may have decided. Always called after loading.
     pub fn resumed(&mut self) {
+        history::mend(&mut self.messages);
         let put_down = std::mem::take(&mut self.turn.put_down);
         if self.turn.phase == Phase::Model && !put_down {
             self.count_unanswered(); // the request was saved as the next thing, and nobody can tell whether it was sent
