@@ -257,6 +257,24 @@ async fn a_stream_that_stands_still_ends_with_the_time_of_the_call() {
     assert_eq!((failure.kind, endpoint.requests().len()), (Kind::Timeout, 1));
 }
 
+#[tokio::test]
+async fn a_stream_that_stands_still_is_given_up_long_before_the_time_of_the_call_is_up() {
+    for after in [0, 1, 5] {
+        let endpoint = Converse::start([Reply::Stalled(two_calls(), after)]).await;
+        let model = model(&endpoint).streaming().patient_for(SHORT);
+        let failure = asked(&model, &hello()).await.expect_err("no end");
+        assert_eq!((failure.kind, endpoint.requests().len()), (Kind::Unavailable, 1), "after {after} events");
+        assert!(failure.sentence.contains("stood still"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_whole_does_not_wait_for_what_it_cost() {
+    let endpoint = Converse::start([Reply::Stalled(two_calls(), 10)]).await;
+    let reply = asked(&model(&endpoint).streaming().patient_for(3 * SHORT), &hello()).await.expect("a reply");
+    assert_eq!((reply.stop_reason.as_str(), reply.usage), ("tool_use", None));
+}
+
 /// A stream with one call, whose input comes in these pieces.
 fn pieces(pieces: &[&str], stop_reason: &str) -> Reply {
     let start = json!({"toolUse": {"toolUseId": "t", "name": "f"}});

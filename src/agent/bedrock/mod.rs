@@ -7,7 +7,9 @@
 //! | the loop | repeats a `ModelTimeout`, `ModelError` or `ModelNotReady` once; nothing else |
 //!
 //! **Time.** The SDK waits for ever for an answer that never comes, so each call has an `operation_timeout`: all its
-//! attempts and waits together. Between two events of a stream no timeout of the SDK counts; the same moment ends it here.
+//! attempts and waits together. Between two events of a stream neither that counts nor the SDK's protection against streams that
+//! stand still; here the same moment ends it, and before that a minute without an event. A message that is whole waits five
+//! seconds for its tokens, and is then taken without.
 //!
 //! **Retries are always `standard`**, whatever `RETRY_MODE` says for the other clients. Adaptive mode delays first attempts
 //! after a throttle, for many seconds, and this process asks the model one thing at a time: there is no load to lower, only a
@@ -51,6 +53,8 @@ use crate::{
 
 /// A stream may stand still for as long: a model that thinks sends nothing.
 const STALLED: Duration = Duration::from_mins(1);
+/// How long a message that is whole waits for what it has cost. Bedrock tells it at once.
+const TOLD: Duration = Duration::from_secs(5);
 /// Attempts of one call, the first included.
 const MAX_ATTEMPTS: u32 = 3;
 
@@ -60,6 +64,7 @@ pub struct Bedrock {
     client: Client,
     model: String,
     streams: bool,
+    stalled: Duration,
 }
 
 impl Bedrock {
@@ -73,13 +78,19 @@ impl Bedrock {
         let config = Builder::from(sdk)
             .retry_config(retries)
             .stalled_stream_protection(StalledStreamProtectionConfig::enabled().grace_period(STALLED).build());
-        Self { client: Client::from_conf(config.build()), model: model.into(), streams: false }
+        Self { client: Client::from_conf(config.build()), model: model.into(), streams: false, stalled: STALLED }
     }
 
     /// The same through `ConverseStream`: text is heard as it comes.
     #[must_use]
     pub fn streaming(self) -> Self {
         Self { streams: true, ..self }
+    }
+
+    /// The same where a stream may stand still for so long. Default: a minute.
+    #[must_use]
+    pub fn patient_for(self, stalled: Duration) -> Self {
+        Self { stalled, ..self }
     }
 
     async fn ask(&self, request: Request, limit: Duration) -> Result<ModelReply, ModelFailure> {
@@ -121,7 +132,9 @@ impl Bedrock {
         let mut stream = Box::pin(sent).await.map_err(|error| failure(&error))?.stream;
         let mut joined = Joined::default();
         loop {
-            match timeout_at(ends, stream.recv()).await {
+            let patience = if joined.is_whole() { self.stalled.min(TOLD) } else { self.stalled };
+            let waits_until = ends.min(Instant::now() + patience);
+            match timeout_at(waits_until, stream.recv()).await {
                 Ok(Ok(Some(event))) => {
                     if let Some(text) = joined.take(event) {
                         heard(&text);
@@ -131,6 +144,7 @@ impl Bedrock {
                 // A message that is whole stays whole, whatever happens to what follows it.
                 _ if joined.is_whole() => break,
                 Ok(Err(error)) => return Err(stream_failure(&error)),
+                Err(_) if waits_until < ends => return Err(failed(ModelFailureKind::Unavailable, STOOD_STILL)),
                 Err(_) => return Err(failed(ModelFailureKind::Timeout, sentence(ModelFailureKind::Timeout))),
             }
         }
@@ -139,6 +153,7 @@ impl Bedrock {
 }
 
 const BROKEN_OFF: &str = "The model's answer broke off in the middle, and nothing of it was run.";
+const STOOD_STILL: &str = "The model's answer stood still in the middle, and nothing of it was run.";
 
 impl Model for Bedrock {
     fn converse<'a>(
