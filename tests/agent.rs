@@ -281,12 +281,14 @@ async fn a_setting_that_is_missing_stops_the_start_with_its_name() {
 async fn of_two_invocations_of_one_conversation_one_drives_and_the_other_is_told() {
     let shop = Shop::open([Reply::Silence]).await;
     let mut one = shop.launch(AGENT).await;
-    let first = one.hand_out(message("Hello").time_left(Duration::from_secs(30)));
+    let first = one.hand_out(message("Hello").id("first-one").time_left(Duration::from_secs(30)));
     let mut two = shop.launch(AGENT).await;
     one.output_when(|_| !shop.model.requests().is_empty()).await;
     let answer = two.invoke(message("Hello?")).await.response();
     assert_eq!((&answer["ok"], &answer["error"]["kind"]), (&json!(false), &json!("busy")), "{answer}");
     assert_eq!(answer["error"]["retryable"], true);
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("the invocation first-one, until 2"), "who has it, and until when: {said}");
     assert_eq!(shop.model.requests().len(), 1, "the second has not asked the model");
     one.signal("TERM");
     let said = report(&first.await.expect("an answer"));

@@ -26,9 +26,10 @@ use super::{
 };
 use crate::{
     call::{Arguments, Call, Deadline, Pipeline, Standing, Surroundings},
+    clock::Timestamp,
     ending::Ending,
     outcome::Outcome,
-    telemetry::Origin,
+    telemetry::{Origin, rfc3339},
     tool::Caller,
 };
 
@@ -68,6 +69,17 @@ pub enum SaveError {
     /// It was changed by another driver.
     #[error("Another driver runs this conversation.")]
     Superseded,
+    /// Another driver has its lease.
+    #[error(
+        "Another driver has this conversation: {by}, until {} at the latest. If it has died, try again then.",
+        rfc3339(*until)
+    )]
+    Held {
+        /// Who, as it calls itself.
+        by: String,
+        /// From when on the conversation is free, whatever has become of it.
+        until: Timestamp,
+    },
     /// It does not fit.
     #[error("The conversation is too large to be kept: {size} bytes of {limit}. Begin another one.")]
     TooLarge {
@@ -99,6 +111,7 @@ impl fmt::Debug for SaveError {
         // A client's error shows the whole answer for debugging, and with it what is kept.
         f.write_str(match self {
             Self::Superseded => "Superseded",
+            Self::Held { .. } => "Held",
             Self::TooLarge { .. } => "TooLarge",
             Self::Unreadable => "Unreadable",
             Self::Unavailable(_) => "Unavailable",

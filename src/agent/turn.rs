@@ -54,7 +54,7 @@ impl TurnError {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::NoConversation => "not_found",
-            Self::Save(SaveError::Superseded) => "busy",
+            Self::Save(SaveError::Superseded | SaveError::Held { .. }) => "busy",
             Self::Save(SaveError::TooLarge { .. }) => "too_large",
             Self::Save(SaveError::Unreadable) => "unreadable",
             Self::Save(SaveError::Unavailable(_)) => "unavailable",
@@ -63,7 +63,7 @@ impl TurnError {
 
     /// Whether the same may succeed later.
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Save(SaveError::Superseded | SaveError::Unavailable(_)))
+        matches!(self, Self::Save(SaveError::Superseded | SaveError::Held { .. } | SaveError::Unavailable(_)))
     }
 }
 
@@ -72,6 +72,8 @@ impl TurnError {
 pub struct Around {
     /// The host's id of the request; one that it repeats has the same.
     pub request_id: String,
+    /// Who drives the turn, as others are told who find the conversation driven. No name, no secret: anybody may read it.
+    pub driver: String,
     /// The X-Ray trace header.
     pub trace_id: Option<String>,
     /// When the work must be over.
@@ -115,7 +117,7 @@ impl Agent {
         around: Around,
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Report, TurnError> {
-        let lease = self.table.lease(around.deadline).for_request(&around.request_id);
+        let lease = self.table.lease(around.deadline).for_request(&around.request_id).held_by(&around.driver);
         let turn = self.drive(conversation, wish, around, &lease, watch).await;
         lease.release(conversation).await;
         turn

@@ -203,7 +203,7 @@ fn changed_name(outcome: &Outcome) -> Option<&'static str> {
 }
 
 /// RFC 3339 in UTC.
-fn rfc3339(time: Timestamp) -> String {
+pub(crate) fn rfc3339(time: Timestamp) -> String {
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     // Fails only for years that RFC 3339 cannot write.
     DateTime::from_millis(millis).fmt(Format::DateTime).unwrap_or_default()
