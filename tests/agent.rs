@@ -2,10 +2,12 @@
 
 #![cfg(feature = "dev")] // the embedded DynamoDB
 
+mod emf;
 mod support;
 
 use std::{collections::BTreeSet, time::Duration};
 
+use action_group::agent::metrics::OF_TURNS;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use support::{
@@ -162,6 +164,45 @@ async fn a_turn_runs_its_tools_and_the_next_environment_goes_on_with_the_convers
         (&json!("success"), &json!("success"))
     );
     assert_eq!(requests[3]["messages"].as_array().unwrap().len(), 7);
+}
+
+/// The metric lines that have this metric, checked and read.
+fn lines_of(output: &str, metric: &str) -> Vec<Value> {
+    let lines = output.split_inclusive('\n').filter(|line| line.contains("CloudWatchMetrics") && line.contains(metric));
+    let read = |line: &str| {
+        assert_eq!(emf::faults(line), [""; 0], "{line}");
+        serde_json::from_str(line).unwrap()
+    };
+    lines.map(read).collect()
+}
+
+#[tokio::test]
+async fn a_turn_leaves_a_line_for_each_request_and_one_for_itself() {
+    let throttled = Reply::Refused(429, "ThrottlingException");
+    let mut shop = Shop::open([calls([get_order("a")]), throttled, says("SECRET-1.")]).await;
+    shop.settings.push(("PRICES", String::from("1000,10000,0,0")));
+    let mut function = shop.launch(AGENT).await;
+    report(&function.invoke(message("SECRET-2")).await);
+    let output = function.output_when(|output| output.contains("\"Turns\"")).await;
+    let requests = lines_of(&output, "\"ModelRequests\"");
+    let counts = |line: &Value| {
+        ["ModelInputTokens", "ModelErrors", "ModelRetries", "ModelThrottles"].map(|name| line[name].as_u64())
+    };
+    assert_eq!(
+        requests.iter().map(counts).collect::<Vec<_>>(),
+        [[10, 0, 0, 0], [10, 0, 1, 1]].map(|line| line.map(Some))
+    );
+    let [turn] = &lines_of(&output, "\"Turns\"")[..] else { panic!("{output}") };
+    let names = ["Turns", "TurnSteps", "TurnToolCalls", "TurnTokens", "StopEndTurn"];
+    assert_eq!(names.map(|name| turn[name].as_u64()), [1, 2, 1, 30, 1].map(Some), "{turn}");
+    assert!(turn["TurnCost"].as_f64().is_some_and(|cost| (0.1199..0.1201).contains(&cost)), "{turn}");
+    assert!(requests.iter().chain([turn]).all(|line| !line.to_string().contains("SECRET")));
+    for metric in OF_TURNS {
+        assert_eq!(
+            turn.get(metric.name).is_some(),
+            metric.is_in_every_line || ["StopEndTurn", "TurnCost"].contains(&metric.name)
+        );
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use action_group::{
     agent::{
         bedrock::Bedrock,
         conversation::{Block, Message, Role, ToolUse},
-        drive::Model,
+        drive::{Heard, Model},
         model::{ModelFailure, ModelFailureKind as Kind, ModelReply, ModelRequest},
     },
     dev::{database::http_client, sdk_config},
@@ -160,7 +160,12 @@ async fn text_is_heard_as_it_comes_and_the_reply_is_the_same() {
     let endpoint = Converse::start([says("It was shipped on Monday.")]).await;
     let mut heard = Vec::new();
     let model = model(&endpoint).streaming();
-    let reply = model.converse(&hello(), PATIENCE, &mut |text| heard.push(text.to_owned())).await.expect("a reply");
+    let mut hear = |told: Heard<'_>| {
+        if let Heard::Text(text) = told {
+            heard.push(text.to_owned());
+        }
+    };
+    let reply = model.converse(&hello(), PATIENCE, &mut hear).await.expect("a reply");
     assert_eq!(heard, ["It ", "was ", "shipped ", "on ", "Monday."]);
     assert_eq!(reply.message.text(), "It was shipped on Monday.");
 }
@@ -190,6 +195,34 @@ async fn one_throttle_and_then_an_answer_is_an_answer() {
     let endpoint = Converse::start([Reply::Refused(429, "ThrottlingException"), says("Hello.")]).await;
     let reply = asked(&model(&endpoint), &hello()).await.expect("a reply");
     assert_eq!((reply.message.text().as_str(), endpoint.requests().len()), ("Hello.", 2));
+}
+
+#[tokio::test]
+async fn the_attempts_of_the_client_are_told_and_which_of_them_were_throttled() {
+    let throttled = Reply::Refused(429, "ThrottlingException");
+    for streams in [false, true] {
+        for (replies, wanted) in [
+            (vec![says("Hello.")], vec![false]),
+            (
+                vec![throttled.clone(), Reply::Refused(503, "ServiceUnavailableException"), says("Hello.")],
+                vec![true, false, false],
+            ),
+            (vec![throttled.clone()], vec![true; 3]),
+            (vec![Reply::Refused(429, "ModelNotReadyException"), says("Hello.")], vec![false; 2]),
+        ] {
+            let endpoint = Converse::start(replies).await;
+            let model = if streams { model(&endpoint).streaming() } else { model(&endpoint) };
+            let mut told = Vec::new();
+            let mut hear = |heard: Heard<'_>| {
+                if let Heard::Attempt { number, throttled } = heard {
+                    assert_eq!(usize::try_from(number), Ok(told.len() + 1));
+                    told.push(throttled);
+                }
+            };
+            let _ = model.converse(&hello(), PATIENCE, &mut hear).await; // it may fail
+            assert_eq!(told, wanted);
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,13 @@
 //! One turn of a conversation: load, drive, let go. The Lambda function and the local chat both call [`Agent::turn`].
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::{
     drive::{Conversations, Driver, Happening, Model, SaveError},
     limits::Limits,
+    metrics::{self, TurnEnd},
     report::Report,
     run::{AgentRun, Approvals},
     store::{ConversationTable, Lease},
@@ -118,9 +123,21 @@ impl Agent {
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Report, TurnError> {
         let lease = self.table.lease(around.deadline).for_request(&around.request_id).held_by(&around.driver);
-        let turn = self.drive(conversation, wish, around, &lease, watch).await;
+        let origin = Origin::new(DOOR, &around.request_id, around.trace_id.as_deref());
+        let began = Instant::now();
+        let turn = self.drive(conversation, wish, around, &lease, &origin, watch).await;
         lease.release(conversation).await;
+        if let Ok(report) = &turn {
+            metrics::turn(self.pipeline.telemetry(), &origin, conversation, &self.end_of(report, began.elapsed()));
+        }
         turn
+    }
+
+    fn end_of(&self, report: &Report, duration: Duration) -> TurnEnd {
+        let mut usage = report.usage;
+        usage += report.estimated;
+        let cost = self.limits.prices.map(|prices| prices.of(&usage));
+        TurnEnd { stop: report.stop, duration, steps: report.steps, tool_calls: report.tool_calls, usage, cost }
     }
 
     async fn drive(
@@ -129,6 +146,7 @@ impl Agent {
         wish: Wish,
         around: Around,
         lease: &Lease,
+        origin: &Origin,
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Report, TurnError> {
         let (mut run, revision) = match (lease.load(conversation).await?, &wish) {
@@ -147,7 +165,7 @@ impl Agent {
             conversations: lease,
             ending: &self.ending,
             deadline: around.deadline,
-            origin: Origin::new(DOOR, &around.request_id, around.trace_id.as_deref()),
+            origin: origin.clone(),
             caller: around.caller.with_conversation(conversation),
         };
         Ok(driver.drive(conversation, run, revision, watch).await?.report)

@@ -20,6 +20,7 @@ mod otel;
 use std::{fmt, io::Write, sync::Mutex, time::Duration};
 
 use aws_smithy_types::{DateTime, date_time::Format};
+use serde_json::{Map, Value};
 use tracing::Span;
 
 pub use self::log::{LogFormat, init_logs};
@@ -30,6 +31,23 @@ use crate::{
     outcome::{Failure, Outcome},
     tool::Definition,
 };
+
+/// What a metric says in one line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Quantity {
+    Count(u64),
+    Time(Duration),
+    /// Money.
+    Amount(f64),
+}
+
+/// One metric of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub quantity: Quantity,
+}
 
 /// The tool name under which calls of unknown names are counted, so that a model cannot make up a metric.
 pub const UNKNOWN_TOOL: &str = "unknown";
@@ -174,6 +192,12 @@ impl Telemetry {
         Span::current().record("outcome", outcome.name());
         self.write_metrics(&emf::line(&self.namespace, &self.service, self.clock.now(), origin, report, outcome));
         log::call(origin, report, outcome);
+    }
+
+    /// Writes a metric line of the service as a whole.
+    pub(crate) fn measure(&self, metrics: Vec<Measured>, properties: Map<String, Value>) {
+        let dimensions = [("Service", self.service.as_str())];
+        self.write_metrics(&emf::written(&self.namespace, &dimensions, self.clock.now(), metrics, properties));
     }
 
     /// One write a line, so that lines of calls that end together are not mixed. A line that cannot be written is lost:

@@ -19,6 +19,7 @@
 //! it; from then on the first 503 of any later conversation is final, long after the storm. A loop ends at its first call
 //! that fails, so a storm costs two more requests a conversation, and no more.
 
+mod attempts;
 mod blocks;
 mod document;
 mod failure;
@@ -40,12 +41,13 @@ use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
 use self::{
+    attempts::Attempts,
     failure::{failed, failure, sentence, stream_failure},
     stream::Joined,
 };
 use crate::{
     agent::{
-        drive::Model,
+        drive::{Heard, Model},
         model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
     },
     aws,
@@ -93,7 +95,13 @@ impl Bedrock {
         Self { stalled, ..self }
     }
 
-    async fn ask(&self, request: Request, limit: Duration) -> Result<ModelReply, ModelFailure> {
+    async fn ask(
+        &self,
+        request: Request,
+        limit: Duration,
+        heard: &mut (dyn FnMut(Heard<'_>) + Send),
+    ) -> Result<ModelReply, ModelFailure> {
+        let attempts = Attempts::default();
         let sent = self
             .client
             .converse()
@@ -104,8 +112,11 @@ impl Bedrock {
             .set_inference_config(request.inference)
             .customize()
             .config_override(terms(limit))
+            .interceptor(attempts.clone())
             .send();
-        match Box::pin(sent).await {
+        let sent = Box::pin(sent).await;
+        attempts.tell(heard);
+        match sent {
             Ok(output) => Ok(blocks::reply(&output)),
             Err(error) => Err(failure(&error)),
         }
@@ -115,9 +126,9 @@ impl Bedrock {
         &self,
         request: Request,
         limit: Duration,
-        heard: &mut (dyn FnMut(&str) + Send),
+        heard: &mut (dyn FnMut(Heard<'_>) + Send),
     ) -> Result<ModelReply, ModelFailure> {
-        let ends = Instant::now() + limit;
+        let (ends, attempts) = (Instant::now() + limit, Attempts::default());
         let sent = self
             .client
             .converse_stream()
@@ -128,8 +139,11 @@ impl Bedrock {
             .set_inference_config(request.inference)
             .customize()
             .config_override(terms(limit))
+            .interceptor(attempts.clone())
             .send();
-        let mut stream = Box::pin(sent).await.map_err(|error| failure(&error))?.stream;
+        let sent = Box::pin(sent).await;
+        attempts.tell(heard);
+        let mut stream = sent.map_err(|error| failure(&error))?.stream;
         let mut joined = Joined::default();
         loop {
             let patience = if joined.is_whole() { self.stalled.min(TOLD) } else { self.stalled };
@@ -137,7 +151,7 @@ impl Bedrock {
             match timeout_at(waits_until, stream.recv()).await {
                 Ok(Ok(Some(event))) => {
                     if let Some(text) = joined.take(event) {
-                        heard(&text);
+                        heard(Heard::Text(&text));
                     }
                 }
                 Ok(Ok(None)) => break,
@@ -160,12 +174,16 @@ impl Model for Bedrock {
         &'a self,
         request: &'a ModelRequest,
         limit: Duration,
-        heard: &'a mut (dyn FnMut(&str) + Send),
+        heard: &'a mut (dyn FnMut(Heard<'_>) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
         Box::pin(async move {
             let invalid = |_| failed(ModelFailureKind::Invalid, sentence(ModelFailureKind::Invalid));
             let request = Request::of(request).map_err(invalid)?;
-            if self.streams { self.ask_streaming(request, limit, heard).await } else { self.ask(request, limit).await }
+            if self.streams {
+                self.ask_streaming(request, limit, heard).await
+            } else {
+                self.ask(request, limit, heard).await
+            }
         })
     }
 }
