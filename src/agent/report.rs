@@ -41,7 +41,8 @@ pub struct Report {
     pub tool_calls: u32,
     /// The tokens of this turn, as the model has told them.
     pub usage: Usage,
-    /// The tokens that requests without an answer, or with one that told none, are reckoned to have taken.
+    /// The tokens that requests without an answer (failed, given up, lost with their driver), or with one that told none, are
+    /// reckoned to have taken.
     pub estimated: Usage,
     /// How the conversation can go on.
     pub resume: Resume,

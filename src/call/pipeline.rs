@@ -74,6 +74,11 @@ impl Pipeline {
         self.ending.begin();
     }
 
+    /// Where the lines go.
+    pub(crate) fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
+    }
+
     /// The tools.
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox

@@ -16,6 +16,7 @@ use action_group::{
         stop::{Resume, Stop},
     },
     authorise::Decision,
+    ending::Ending,
     idempotency::Verdict,
     tool::{Caller, Definition},
 };
@@ -362,6 +363,43 @@ async fn the_end_of_the_process_ends_a_request_and_a_call_and_the_report_is_hone
     };
     let (driven, ()) = tokio::join!(world.drive(&model), later);
     assert_eq!((driven.report.stop, driven.report.unknown.len()), (Stop::Interrupted, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_the_end_of_the_process_cuts_off_is_counted_and_a_resumed_turn_goes_on_from_it() {
+    let (mut world, model) = (World::stopped(), Replies::new([]).stammering("Let me see: it is"));
+    let ends = world.ending.clone();
+    let later = async move {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        ends.begin();
+    };
+    let (driven, ()) = tokio::join!(world.drive(&model), later);
+    let cut_off = driven.report.estimated;
+    assert!(cut_off.input_tokens > 10, "{cut_off:?}");
+    assert_eq!(cut_off.output_tokens, 6, "17 bytes were heard");
+    world.ending = Ending::new();
+    let resumed = world.resume(&Replies::new([says("Done.")])).await;
+    assert_eq!((resumed.report.answer.as_str(), resumed.report.estimated), ("Done.", cut_off), "it is counted once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_heard_of_an_answer_that_never_ended_is_counted() {
+    let (world, model) = (World::stopped(), Replies::new([]).stammering("Let me see: it is"));
+    let report = world.drive(&model).await.report;
+    assert_eq!((report.stop, report.estimated.output_tokens), (Stop::Time, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_driver_was_killed_is_counted_when_the_turn_is_resumed() {
+    let (world, model) = (World::stopped(), Replies::new([look("a", "x")]));
+    let driver = world.driver(&model);
+    let mut quiet = |_: Happening<'_>| {};
+    let driving = driver.drive("c", world.run(wide()), None, &mut quiet);
+    assert!(tokio::time::timeout(Duration::from_secs(5), driving).await.is_err());
+    assert_eq!(model.asked(), 2, "it has died while the model was asked for the second time");
+    let report = world.resume(&Replies::new([says("Done.")])).await.report;
+    assert_eq!((report.answer.as_str(), report.usage.total()), ("Done.", 60), "two answers have told what they cost");
+    assert!(report.estimated.input_tokens > 30, "{:?}", report.estimated);
 }
 
 #[tokio::test(start_paused = true)]

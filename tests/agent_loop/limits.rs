@@ -258,6 +258,41 @@ fn failed_requests_and_replies_that_do_not_tell_count_by_estimate() {
 }
 
 #[test]
+fn a_request_whose_driver_is_gone_counts_by_estimate_and_the_limit_sees_it() {
+    let mut machine = Machine::new(wide(), [look("a", "x"), says("Hi.")]);
+    machine.step();
+    machine.step();
+    assert_eq!(machine.run.report().estimated.total(), 0);
+    machine.reload(); // the request after the look-up may have been sent, and its answer is lost
+    let lost = machine.run.report().estimated.input_tokens;
+    assert!(lost > 30, "the answer before has told 30, and a result has come since: {lost}");
+    machine.reload();
+    assert_eq!(machine.run.report().estimated.input_tokens, 2 * lost, "and so may the one of the driver after it");
+
+    let mut machine = Machine::new(Limits { max_tokens: 1_000, ..wide() }, (0..20).map(costing(350, 50, 0)));
+    machine.step();
+    machine.step();
+    machine.reload();
+    assert_eq!((machine.go().stop, machine.requests.len()), (Stop::MaxTokens, 1), "400 are spent, and 400 are lost");
+}
+
+#[test]
+fn a_turn_that_was_put_down_or_is_over_has_lost_no_request() {
+    let mut machine = Machine::new(wide(), [look("a", "x"), says("Hi.")]);
+    machine.run.interrupted();
+    assert!(machine.run.put_down(), "which has to be saved");
+    machine.reload();
+    assert_eq!(machine.run.report().estimated.total(), 0);
+    machine.step();
+    machine.reload(); // with a call to be run
+    machine.step();
+    machine.step();
+    machine.reload(); // at its end
+    let report = machine.go();
+    assert_eq!((report.stop, report.estimated.total()), (Stop::EndTurn, 0));
+}
+
+#[test]
 fn the_cost_is_a_limit_too() {
     let prices = Prices { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 };
     let limits = Limits { max_cost: Some(0.004), prices: Some(prices), ..wide() };

@@ -9,10 +9,13 @@
 //! | `handoff` | the report |
 //! | `property` | all of it with random models, failures, kills and resumes |
 //! | `driven` | the driver with the real pipeline |
+//! | `lines` | the metric line of each request |
 //! | `command` | `dev run-loop` |
 
 #![cfg(feature = "dev")] // the embedded DynamoDB
 
+#[path = "../emf/mod.rs"]
+mod emf;
 #[path = "../legal/mod.rs"]
 mod legal;
 #[path = "../support/mod.rs"]
@@ -24,6 +27,7 @@ mod driven;
 mod handoff;
 mod history;
 mod limits;
+mod lines;
 mod machine;
 mod property;
 mod stops;

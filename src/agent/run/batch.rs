@@ -38,6 +38,11 @@ impl AgentRun {
         (self.turn.failure, self.turn.failures) = (None, 0);
     }
 
+    /// Counts a request without an answer.
+    pub(super) fn count_unanswered(&mut self) {
+        self.turn.guessed += Usage { input_tokens: self.measured.estimate(&self.messages), ..Usage::default() };
+    }
+
     /// Takes up the calls of a whole reply: each may run, or is refused.
     pub(super) fn take_up(&mut self, wanted: Vec<Wanted>) {
         let used_up = budget::used_up(&self.limits, &self.spent());

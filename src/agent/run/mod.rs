@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::ledger::ToolCall;
 use super::{
-    budget::Measured,
+    budget::{self, Measured},
     conversation::Message,
     history,
     ledger::Fate,
@@ -214,9 +214,20 @@ impl AgentRun {
 
     /// The model's call failed. The tokens that it may have cost are counted.
     pub fn model_failed(&mut self, failure: ModelFailure) {
-        self.turn.guessed += Usage { input_tokens: self.measured.estimate(&self.messages), ..Usage::default() };
+        self.count_unanswered();
         self.turn.failures += 1;
         self.turn.failure = Some(failure);
+    }
+
+    /// The model's call was given up, because the process ends. The tokens that it has cost are counted.
+    pub fn model_given_up(&mut self) {
+        self.count_unanswered();
+    }
+
+    /// So many bytes were heard of an answer that has not come to its end. Said beside [`AgentRun::model_failed`] or
+    /// [`AgentRun::model_given_up`].
+    pub fn heard_in_vain(&mut self, bytes: usize) {
+        self.turn.guessed += Usage { output_tokens: budget::tokens_in(bytes), ..Usage::default() };
     }
 
     /// What [`Next::AskApproval`] and [`Next::ReadRecords`] ask for: each call's ordinal, and how it stands. Save the run
@@ -265,6 +276,11 @@ impl AgentRun {
 
     /// The run was loaded: its driver may have died, or a person may have decided. Always called after loading.
     pub fn resumed(&mut self) {
+        history::mend(&mut self.messages);
+        let put_down = std::mem::take(&mut self.turn.put_down);
+        if self.turn.phase == Phase::Model && !put_down {
+            self.count_unanswered(); // the request was saved as the next thing, and nobody can tell whether it was sent
+        }
         let turn = &mut self.turn;
         (turn.interrupted, turn.failure, turn.failures) = (false, None, 0);
         turn.begun = match turn.begun {
@@ -283,11 +299,17 @@ impl AgentRun {
     }
 
     /// The driver lets go of the run at an end. From then on it is known that a batch that had not been handed out was
-    /// not begun. Save the run after it, if it says that it has changed.
+    /// not begun, and that no request to the model is on its way. Save the run after it, if it says that it has changed.
     pub fn put_down(&mut self) -> bool {
-        let changes = self.turn.phase == Phase::Tools && self.turn.begun == Begun::No;
-        if changes {
+        let changes = match self.turn.phase {
+            Phase::Tools => self.turn.begun == Begun::No,
+            Phase::Model => !self.turn.put_down,
+            _ => false,
+        };
+        if changes && self.turn.phase == Phase::Tools {
             self.turn.begun = Begun::PutDown;
+        } else if changes {
+            self.turn.put_down = true;
         }
         changes
     }

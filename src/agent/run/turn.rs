@@ -31,6 +31,9 @@ pub(super) struct Turn {
     pub(super) failure: Option<ModelFailure>,
     pub(super) failures: u32,
     pub(super) interrupted: bool,
+    /// The driver has let go of the run while the model was to be asked: no request is on its way.
+    #[serde(default)]
+    pub(super) put_down: bool,
     pub(super) last_words: String,
     /// The stop reason that is not known here, if one has ended the turn: as it can be shown.
     pub(super) reason: Option<String>,

@@ -39,6 +39,11 @@ impl AgentRun {
         spent
     }
 
+    /// The tokens of this turn: as the model has told them, and by estimate.
+    pub(in super::super) const fn taken(&self) -> (Usage, Usage) {
+        (self.turn.spent, self.turn.guessed)
+    }
+
     pub(super) fn most_output(&self) -> Result<u32, Stop> {
         budget::output_left(&self.limits, &self.spent(), self.measured.estimate(&self.messages))
     }
