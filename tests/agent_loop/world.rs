@@ -110,6 +110,15 @@ impl World {
         Self::on(Store::new(Scripted::default().client(), "records", clock))
     }
 
+    /// The same world with other tools.
+    pub fn deploy(&mut self, toolbox: Arc<Toolbox>) {
+        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink())));
+        let clock = Clock::following_tokio(action_group::clock::Timestamp::from_secs(1_000_000));
+        let store = Store::new(Scripted::default().client(), "records", clock);
+        self.pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
+        self.toolbox = toolbox;
+    }
+
     pub fn run(&self, limits: Limits) -> AgentRun {
         let mut run = AgentRun::new(limits, Tools::of(&self.toolbox));
         run.ask("Please help.");

@@ -201,7 +201,9 @@ pub(super) fn found(tools: &Tools, entry: &Entry, standing: Option<Standing>) ->
     let begun_elsewhere = entry.before.is_some();
     match (standing, tools.get(&entry.call.tool)) {
         (Some(Standing::Done(result)), _) => Outcome::Success { result, replayed: true },
-        // That there is no record counts only where the tool that would have made it is the one that has looked.
+        // What is not taken, and that there is no record, count only where the tool that may have been run is the one that
+        // has looked.
+        (Some(Standing::Refused(failure)), _) if !begun_elsewhere => Outcome::Failure(failure),
         (Some(Standing::Clear), Some(facts)) if !begun_elsewhere => not_begun(facts),
         (Some(Standing::Waits(_) | Standing::Approved | Standing::Denied), Some(facts)) => not_begun(facts),
         _ => interrupted(entry.facts(tools)),

@@ -95,7 +95,6 @@ impl AgentRun {
         };
         for (index, entry) in turn.ledger.iter().enumerate() {
             let handed_out = matches!(turn.phase, Phase::Tools | Phase::Orphans(_)) && turn.begun == Begun::Perhaps;
-            // What is not known to be a read may have had an effect.
             let is_read = entry.facts(&self.tools).is_some_and(|facts| facts.effect == Effect::ReadOnly);
             let later = |has: fn(&Entry) -> bool| {
                 let mut later = turn.ledger.iter().skip(index + 1);
@@ -107,7 +106,9 @@ impl AgentRun {
             } else {
                 index >= turn.open && handed_out
             };
-            report.add(entry, perhaps && !is_read, !is_read && !later(Entry::is_done));
+            // What no deployment has had, none has begun.
+            let can_have_begun = !is_read && entry.facts(&self.tools).is_some();
+            report.add(entry, perhaps && can_have_begun, !is_read && !later(Entry::is_done));
         }
         let why = format!("{} {why}", words::stopped(stop, &self.limits, turn.reason.as_deref().unwrap_or_default()));
         report.with_answer(why.trim_end(), turn.last_words.clone())
