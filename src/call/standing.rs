@@ -28,6 +28,8 @@ pub enum Standing {
     Refused(Failure),
     /// A person has to decide, on the record with this key.
     Waits(String),
+    /// The same, and an attempt before may have been done.
+    WaitsInDoubt(String),
     /// A person has approved it.
     Approved,
     /// A person has refused it.
@@ -104,7 +106,9 @@ impl Pipeline {
     fn standing(&self, record: &Record, claim: &Claim, key: &Key) -> Standing {
         match decide(record, claim, key.args_hash(), self.store.now()) {
             Decision::Acquire | Decision::KeyReused => Standing::Clear,
+            Decision::AwaitApproval if record.maybe_done => Standing::WaitsInDoubt(key.pk().to_owned()),
             Decision::AwaitApproval => Standing::Waits(key.pk().to_owned()),
+            Decision::UseApproval | Decision::Denied if record.maybe_done => Standing::Unknown,
             Decision::UseApproval => Standing::Approved,
             Decision::Denied => Standing::Denied,
             Decision::Replay(stored) => Standing::Done(answer::replay(stored).result),

@@ -19,6 +19,7 @@ mod legal;
 mod support;
 
 mod approval;
+mod asked;
 mod command;
 mod driven;
 mod handoff;

@@ -153,7 +153,11 @@ impl World {
             (false, 1) => {
                 Outcome::Failure(Failure::new(FailureKind::OutcomeUnknown, "?").with_changed(Changed::Unknown, "?"))
             }
-            (false, 2) => failed(FailureKind::ApprovalRequired),
+            (false, 2) => Outcome::Failure(Failure::new(FailureKind::ApprovalRequired, "It waits.").awaiting("pay#2")),
+            (false, 3) => {
+                let failure = Failure::new(FailureKind::OutcomeUnknown, "?").with_changed(Changed::Unknown, "?");
+                Outcome::Failure(failure.that_waits().awaiting("pay#3"))
+            }
             (false, _) => {
                 self.effects.insert(key);
                 success(false)
@@ -177,6 +181,8 @@ fn standing(chance: u8) -> Standing {
         2 => Standing::Unavailable,
         3 => Standing::Done(json!(1)),
         4 => Standing::Unknown,
+        5 => Standing::WaitsInDoubt(String::from("pay#1")),
+        6 => Standing::Refused(Failure::new(FailureKind::InvalidInput, "It is not taken.")),
         _ => Standing::Clear,
     }
 }
@@ -238,10 +244,17 @@ fn act(run: &mut AgentRun, world: &mut World, chance: &Chance) -> bool {
             world.ran.sort_unstable();
             world.ran.dedup();
             assert!(world.ran.len() <= world.limits.max_tool_calls as usize, "too many calls");
-            world.ended = calls.iter().map(|call| call.ordinal).collect();
-            // A driver may lose some of them.
+            // A driver may lose some of them. What asks for a person has no end yet.
             let lost = usize::from(chance.person == 0);
+            let asks = |(_, outcome): &&(usize, Outcome)| outcome.failure().and_then(Failure::awaits).is_some();
+            let waits: BTreeSet<_> = ended.iter().skip(lost).filter(asks).map(|(ordinal, _)| *ordinal).collect();
+            world.ended = calls.iter().map(|call| call.ordinal).filter(|ordinal| !waits.contains(ordinal)).collect();
             run.tools_ended(ended.into_iter().skip(lost).collect());
+            assert_eq!(
+                waits.is_empty(),
+                !matches!(run.next(TimeLeft::UNLIMITED), Next::Pause(_)),
+                "it waits, if one asks"
+            );
         }
         Next::Pause(waiting) => {
             assert!(!waiting.is_empty());

@@ -104,7 +104,7 @@ impl AgentRun {
                 // What was asked for again, and has an end, is known.
                 !later(Entry::has_run)
             } else {
-                index >= turn.open && handed_out
+                index >= turn.open && (handed_out || entry.in_doubt)
             };
             // What no deployment has had, none has begun.
             let can_have_begun = !is_read && entry.facts(&self.tools).is_some();
