@@ -13,8 +13,12 @@
 //! | --- | --- | --- |
 //! | success | begins anew | begins anew |
 //! | `in_progress` | does not count: to ask again is right | does not count |
-//! | `approval_required` | counts: to ask again is of no use | does not count: another call may need none |
+//! | `approval_required`, an `outcome_unknown` that waits for a person | counts: to ask again is of no use | does not count: another call may need none |
 //! | any other failure | counts | counts once a reply: the model has not seen it before |
+//!
+//! A call that waits for a person is seen here only where nobody is there to decide; else it pauses the loop. The limits of a
+//! conversation ([`conversation_guard`](crate::conversation_guard)) do not count it: there a person may approve between two
+//! calls.
 //!
 //! Names that no tool has count as one tool. Polling that succeeds is never stopped here. A person's message begins anew.
 
@@ -72,6 +76,7 @@ impl Seen {
             Fate::Open | Fate::Waiting(_) | Fate::NotRun { .. } => None,
             Fate::Done { .. } => Some(Self::Success),
             Fate::Failed { kind, .. } if kind == FailureKind::InProgress.name() => Some(Self::Neutral),
+            Fate::Failed { key: Some(_), .. } => Some(Self::Waiting),
             Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => Some(Self::Waiting),
             Fate::Failed { .. } => Some(Self::Failure),
         }
