@@ -1,11 +1,13 @@
-"""AWS's own service model judges every request that the agent's loop sends: `dev chat` talks to a model that this file
-plays, in event-stream frames of its own making, and that asks for all a model should not ask for.
+"""AWS's own service model judges the requests that the agent's loop sends. `dev chat` talks to a model that this file
+plays, in event-stream frames of its own making, and that asks for all a model should not ask for; all of its requests are
+judged. So is a sample of what random models bring the loop to send, which the loop's own tests leave behind.
 """
 
 import json
 import os
 import struct
 import subprocess
+import tempfile
 import threading
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -165,6 +167,24 @@ def judge_the_judge():
         must(objections(broken), f"a broken request was taken: {broken}")
 
 
+def left_by_the_tests():
+    """The requests of random conversations, one a line, as `tests/agent_loop/sample.rs` leaves them."""
+    with tempfile.TemporaryDirectory() as folder:
+        left = os.path.join(folder, "requests")
+        test = ["cargo", "test", "--quiet", "--test", "agent_loop", "requests_of_random_conversations"]
+        done = subprocess.run(test, env={**os.environ, "LOOP_REQUESTS": left}, capture_output=True, text=True)
+        must(done.returncode == 0, f"the loop's test failed:\n{done.stdout}\n{done.stderr}")
+        must(os.path.exists(left), "the loop's test has left no requests")
+        with open(left) as lines:
+            return [json.loads(line) for line in lines]
+
+
+def judge(requests, origin):
+    for number, request in enumerate(requests):
+        found = objections(request)
+        must(not found, f"request {number} of {origin}: {found}\n{json.dumps(request)[:4000]}")
+
+
 judge_the_judge()
 service = ThreadingHTTPServer(("127.0.0.1", 0), Model)
 service.requests = []
@@ -175,11 +195,12 @@ done = subprocess.run(
     [DEV, "chat", "--model", "m"], input=lines, env=environment, capture_output=True, text=True, timeout=120
 )
 must(done.returncode == 0, f"dev chat ended with {done.returncode}:\n{done.stderr}")
-for number, request in enumerate(service.requests):
-    found = objections(request)
-    must(not found, f"request {number}: {found}\n{json.dumps(request)[:4000]}")
+judge(service.requests, "dev chat")
 must(len(service.requests) >= 15, f"only {len(service.requests)} requests were there to judge:\n{done.stderr}")
 blocks = json.dumps(service.requests)
 must('"s-1"' in blocks and "web_search_result" in blocks, "what the provider has run is not given back as it came")
 must('"signature": "c2ln"' in blocks and '"redactedContent": "AAEC"' in blocks, "reasoning is not given back as it came")
-print(f"AWS's models take {len(service.requests)} requests of the loop.")
+sample = left_by_the_tests()
+must(sample, "no request of a random conversation was there to judge")
+judge(sample, "the random conversations")
+print(f"AWS's models take {len(service.requests)} requests of the loop, and {len(sample)} of random conversations.")

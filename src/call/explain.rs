@@ -70,7 +70,13 @@ pub fn keeping_doubt(tool: &Definition, failure: Failure, maybe_done: bool) -> F
         return failure;
     }
     match failure.kind() {
-        FailureKind::ApprovalRequired => approval::waits(tool, "", true),
+        FailureKind::ApprovalRequired => {
+            let waits = approval::waits(tool, "", true);
+            match failure.awaits() {
+                Some(key) => waits.awaiting(key),
+                None => waits,
+            }
+        }
         FailureKind::Denied => approval::refused(tool, true),
         _ => unknown(tool, "No answer came to an earlier attempt of this call."),
     }

@@ -72,7 +72,7 @@ impl Pipeline {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
-                    Ok(Acquired::Awaiting) => return Err(approval::waits(run.tool(), "", false)),
+                    Ok(Acquired::Awaiting) => return Err(approval::waits(run.tool(), "", false).awaiting(key.pk())),
                     Ok(Acquired::Held(record)) => record,
                     Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
@@ -123,7 +123,7 @@ impl Pipeline {
                 Box::pin(self.reconcile(run, key, claim, record)).await
             }
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
-            Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done)),
+            Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done).awaiting(key.pk())),
             Decision::Denied => Err(approval::refused(run.tool(), record.maybe_done)),
             Decision::KeyReused => Err(key_reused()),
         }

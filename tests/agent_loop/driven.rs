@@ -12,8 +12,9 @@ use action_group::{
     agent::{
         drive::{Conversations, Driver, Happening, Revision, SaveError},
         memory::InMemory,
-        run::AgentRun,
+        run::{AgentRun, Approvals},
         stop::{Resume, Stop},
+        tools::Tools,
     },
     authorise::Decision,
     ending::Ending,
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use crate::{
     machine::{calls, look, says, wide},
     support::Database,
+    toolbox::without_mail,
     world::{Replies, World},
 };
 
@@ -156,15 +158,33 @@ async fn a_driver_killed_between_the_end_of_its_tools_and_the_save_is_followed_b
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_the_tools_of_today_do_not_take_may_have_been_done_by_those_of_yesterday() {
+    let batch = calls([("a", "mail", json!({"to": "ada"}))]);
+    let (mut world, model) = (World::stopped(), Replies::new([says("I see.")]));
+    let mut run = world.run(wide());
+    run.model_replied(batch);
+    world.deploy(without_mail());
+    run.equip(wide(), Tools::of(&world.toolbox), None, Approvals::Pause);
+    run.resumed();
+    run.ask("Stop. Was it sent?");
+    let report = world.driver(&model).drive("c", run, None, &mut |_| {}).await.expect("it is saved").report;
+    assert_eq!((report.unknown.len(), report.failed.len()), (1, 0), "{}", report.text());
+    assert!(model.results().iter().all(|result| result.contains("outcome is unknown")), "{:?}", model.results());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_drivers_call_that_no_tool_takes_is_told_as_such_and_not_as_unknown() {
     let batch = calls([("a", "mail", json!({"to": "ada", "copy": "bob"})), ("b", "letter", json!({"to": "ada"}))]);
     let (world, model) = (World::stopped(), Replies::new([says("I see.")]));
     let mut run = world.run(wide());
     run.model_replied(batch);
     run.resumed();
+    assert_eq!(run.report().unknown.len(), 1, "a name that no deployment had cannot have begun");
     run.ask("Stop. Was it sent?");
     let report = world.driver(&model).drive("c", run, None, &mut |_| {}).await.expect("it is saved").report;
-    assert_eq!((report.unknown.len(), report.failed.len()), (2, 0), "{}", report.text());
-    assert!(model.results().iter().all(|result| result.contains("outcome is unknown")), "{:?}", model.results());
+    let kinds: Vec<_> = report.failed.iter().map(|item| item.outcome.as_str()).collect();
+    assert_eq!((report.unknown.len(), kinds), (0, vec!["invalid_input", "unknown_tool"]), "{}", report.text());
+    let results = model.results();
+    assert!(results[0].contains("copy") && results[1].contains("There is no tool"), "{results:?}");
 }
 
 #[tokio::test]

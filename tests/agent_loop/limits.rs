@@ -4,13 +4,14 @@ use action_group::{
     agent::{
         limits::{Limits, Prices},
         model::{ModelFailureKind, ModelReply},
+        run::{AgentRun, Approvals},
         stop::{Resume, Stop},
     },
-    outcome::FailureKind,
+    outcome::{Changed, Failure, FailureKind, Outcome},
 };
 use serde_json::json;
 
-use crate::machine::{Machine, calls, fails, look, model_fails, reply, says, success, wide};
+use crate::machine::{Machine, asks, calls, fails, look, model_fails, reply, says, success, tools, wide};
 
 const TRIED: &str = "has failed already";
 
@@ -58,6 +59,27 @@ fn asking_again_for_what_is_in_progress_is_no_failure() {
     let replies = (0..5).map(|n| look(&format!("p{n}"), "busy")).chain([says("Waited.")]);
     let limits = Limits { max_identical_failures: 1, max_consecutive_failures: 1, ..wide() };
     assert_eq!(Machine::new(limits, replies).go().answer, "Waited.");
+}
+
+#[test]
+fn what_waits_for_a_person_counts_for_the_same_call_and_not_against_the_tool() {
+    let in_doubt = || {
+        let failure = Failure::new(FailureKind::OutcomeUnknown, "It waits.").with_changed(Changed::Unknown, "?");
+        Outcome::Failure(failure.that_waits().awaiting("mail#1"))
+    };
+    let ends: [fn() -> Outcome; 2] = [|| asks("mail#1"), in_doubt];
+    for end in ends {
+        let mail = |to: &str| calls([("a", "mail", json!({ "to": to }))]);
+        let limits = Limits { max_consecutive_failures: 2, max_identical_failures: 2, ..wide() };
+        let mut run = AgentRun::new(limits, tools()).with_approvals(Approvals::Answer);
+        run.ask("Write to all of them.");
+        let replies = [mail("a"), mail("b"), mail("c"), mail("a"), mail("a"), says("They wait.")];
+        let mut machine = Machine::of(run, replies);
+        machine.outcome = Box::new(move |_| end());
+        machine.go();
+        assert_eq!(machine.ran.len(), 4, "three letters, and the first once again");
+        assert!(machine.offered()[3].contains(&String::from("mail")), "others may need no approval");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::{
 use action_group::{
     agent::{
         conversation::Block,
-        drive::{Conversations, Driven, Driver, Heard, Model},
+        drive::{Conversations, Driven, Driver, Happening, Heard, Model},
         limits::Limits,
         memory::InMemory,
         model::{ModelFailure, ModelReply, ModelRequest},
@@ -144,6 +144,15 @@ impl World {
         Self::on(Store::new(Scripted::default().client(), "records", clock))
     }
 
+    /// The same world with other tools.
+    pub fn deploy(&mut self, toolbox: Arc<Toolbox>) {
+        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink())));
+        let clock = Clock::following_tokio(action_group::clock::Timestamp::from_secs(1_000_000));
+        let store = Store::new(Scripted::default().client(), "records", clock);
+        self.pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
+        self.toolbox = toolbox;
+    }
+
     pub fn run(&self, limits: Limits) -> AgentRun {
         let mut run = AgentRun::new(limits, Tools::of(&self.toolbox));
         run.ask("Please help.");
@@ -164,6 +173,22 @@ impl World {
 
     pub async fn drive(&self, model: &Replies) -> Driven {
         self.driver(model).drive("c", self.run(wide()), None, &mut |_| {}).await.expect("it is saved")
+    }
+
+    /// Drives it, and dies as soon as it has been told this.
+    pub async fn killed_at(&self, model: &Replies, is_the_moment: impl Fn(&Happening<'_>) -> bool + Send + Sync) {
+        let mut watch = |happening: Happening<'_>| assert!(!is_the_moment(&happening), "killed");
+        let (driver, run) = (self.driver(model), self.run(wide()));
+        let driving = driver.drive("c", run, None, &mut watch);
+        assert!(std::panic::AssertUnwindSafe(driving).catch_unwind().await.is_err(), "it was not killed");
+    }
+
+    /// The person writes, instead of deciding or resuming.
+    pub async fn say(&self, text: &str, model: &Replies) -> Driven {
+        let (mut run, revision) = self.conversations.load("c").await.expect("it is there").expect("a conversation");
+        run.resumed();
+        run.ask(text);
+        self.driver(model).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved")
     }
 
     pub async fn resume(&self, model: &Replies) -> Driven {

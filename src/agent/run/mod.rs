@@ -9,10 +9,11 @@
 //!            calls that │ └──────────────► Tools ───────────────┘
 //!        may need a person   no one needed  ▲
 //!                      ▼                    │ nobody has to decide any more
-//!                  Approval ────────────────┘
-//!                      │ ▲ resumed
-//!            they wait ▼ │
-//!                    Paused ── ask: "not approved" ──► Model
+//!                  Approval ────────────────┘ │
+//!                      │ ▲ resumed            │ a tool asks for a person by itself
+//!            they wait ▼ │                    │
+//!                    Paused ◄─────────────────┘
+//!                      └── ask: "not approved" ──► Model
 //! ```
 //!
 //! What ends a driver's work and not the turn (time, an interruption, a model that fails) leaves the state as it is.
@@ -20,8 +21,7 @@
 mod batch;
 mod turn;
 mod view;
-
-use std::collections::BTreeMap;
+mod waiting;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,6 @@ use super::{
     budget::{self, Measured},
     conversation::Message,
     history,
-    ledger::Fate,
     limits::{Limits, TimeLeft},
     model::{ModelFailure, ModelReply, ModelRequest},
     report::{Item, Report},
@@ -40,7 +39,6 @@ use super::{
     words::{self, Why},
 };
 use crate::{call::Standing, outcome::Outcome, tool::Effect};
-use batch::found;
 use turn::{Begun, Phase, Turn};
 
 /// What is to be done now.
@@ -51,7 +49,7 @@ pub enum Next {
     /// Ask whether a person has to decide on these calls, and let what has to wait begin to wait; then
     /// [`AgentRun::records_read`].
     AskApproval(Vec<ToolCall>),
-    /// Look at the records of these calls, running none; then [`AgentRun::records_read`].
+    /// Look at the records of these calls, running none, because their driver has died or they wait; then [`AgentRun::records_read`].
     ReadRecords(Vec<ToolCall>),
     /// Run these calls at once; then [`AgentRun::tools_ended`].
     RunTools(Vec<ToolCall>),
@@ -65,7 +63,8 @@ pub enum Next {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approvals {
-    /// The whole batch waits, before anything of it runs, until the person has decided.
+    /// The whole batch waits, before anything of it runs, until the person has decided. A call that asks in the tool's own
+    /// code is known to wait only once it ran: the loop waits after its batch then.
     #[default]
     Pause,
     /// Nobody is there to decide: the call is answered `approval_required`, and the loop goes on.
@@ -123,18 +122,19 @@ impl AgentRun {
     /// Replaces what the deployment says, after its conversation was loaded: another version may have other limits, tools and
     /// another prompt. Calls that the version before may have begun are judged by the tools that it had.
     pub fn equip(&mut self, limits: Limits, tools: Tools, system: Option<String>, approvals: Approvals) {
-        if matches!(self.turn.phase, Phase::Tools | Phase::Orphans(_)) && self.turn.begun != Begun::PutDown {
-            for entry in self.turn.ledger.iter_mut().skip(self.turn.open).filter(|entry| entry.is_open()) {
-                if entry.before.is_none() && !self.tools.are_same(&tools, &entry.call.tool) {
-                    let before = self.tools.get(&entry.call.tool).filter(|facts| facts.effect != Effect::ReadOnly);
-                    entry.before = before.cloned();
-                }
+        let begun = matches!(self.turn.phase, Phase::Tools | Phase::Orphans(_)) && self.turn.begun != Begun::PutDown;
+        for entry in self.turn.ledger.iter_mut().skip(self.turn.open).filter(|entry| entry.is_open()) {
+            let perhaps = begun || entry.in_doubt;
+            if perhaps && entry.before.is_none() && !self.tools.are_same(&tools, &entry.call.tool) {
+                let before = self.tools.get(&entry.call.tool).filter(|facts| facts.effect != Effect::ReadOnly);
+                entry.before = before.cloned();
             }
         }
         (self.limits, self.tools, self.system, self.approvals) = (limits, tools, system, approvals);
     }
 
-    /// The messages so far. Between a reply with calls and their results the last one is the model's.
+    /// The messages so far. Between a reply with calls and their results the last one is the model's; while calls wait that
+    /// have asked for a person by themselves, it holds the results of the others.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -165,6 +165,7 @@ impl AgentRun {
         }
         match &self.turn.phase {
             Phase::Model => Next::CallModel(self.request()),
+            Phase::Approval if self.has_asked() => Next::ReadRecords(self.open(|_| true)),
             Phase::Approval => Next::AskApproval(self.open(|call| self.may_wait(&call.tool))),
             Phase::Paused => Next::Pause(self.report_of(Stop::AwaitingApproval).waiting),
             Phase::Tools => Next::RunTools(self.open(|_| true)),
@@ -233,43 +234,29 @@ impl AgentRun {
     /// What [`Next::AskApproval`] and [`Next::ReadRecords`] ask for: each call's ordinal, and how it stands. Save the run
     /// after it.
     pub fn records_read(&mut self, standings: Vec<(usize, Standing)>) {
-        let mut standings: BTreeMap<_, _> = standings.into_iter().collect();
+        let standings = standings.into_iter().collect();
         match std::mem::take(&mut self.turn.phase) {
-            Phase::Approval => {
-                let mut waits = false;
-                let (tools, open) = (&self.tools, self.turn.open);
-                for entry in self.turn.ledger.iter_mut().skip(open).filter(|entry| entry.is_open()) {
-                    if !tools.get(&entry.call.tool).is_some_and(|facts| facts.may_need_approval) {
-                        continue;
-                    }
-                    // What could not be found out waits too: nothing beside it runs on a guess.
-                    entry.fate = match standings.remove(&entry.call.ordinal).unwrap_or(Standing::Unavailable) {
-                        Standing::Waits(key) => Fate::Waiting(Some(key)),
-                        Standing::Unavailable => Fate::Waiting(None),
-                        _ => Fate::Open,
-                    };
-                    waits |= entry.fate != Fate::Open;
-                }
-                self.turn.phase = if waits { Phase::Paused } else { Phase::Tools };
-            }
+            Phase::Approval => self.decided(standings),
             Phase::Orphans(text) => {
-                let open = self.turn.ledger.iter().skip(self.turn.open).filter(|entry| entry.is_open());
-                let outcomes = open.map(|entry| {
-                    let ordinal = entry.call.ordinal;
-                    (ordinal, found(&self.tools, entry, standings.remove(&ordinal)))
-                });
-                let outcomes = outcomes.collect();
-                self.settle(outcomes);
+                self.look_up(standings);
                 self.begin(&text);
             }
             other => self.turn.phase = other,
         }
     }
 
-    /// How the calls of [`Next::RunTools`] ended. A call that is missing has been interrupted. Save the run after it.
+    /// How the calls of [`Next::RunTools`] ended. A call that is missing has been interrupted. Those that wait for a person
+    /// pause the run, unless nobody is there to decide. Save the run after it.
     pub fn tools_ended(&mut self, ended: Vec<(usize, Outcome)>) {
-        if self.turn.phase == Phase::Tools {
-            self.settle(ended.into_iter().collect());
+        if self.turn.phase != Phase::Tools {
+            return;
+        }
+        let mut ended = ended.into_iter().collect();
+        let waits = self.approvals == Approvals::Pause && self.let_wait(&mut ended);
+        self.settle(ended);
+        if waits {
+            self.turn.phase = Phase::Paused;
+        } else {
             self.go_on();
         }
     }

@@ -20,6 +20,9 @@ pub(super) struct Turn {
     /// The first entry of the calls that have no result yet.
     pub(super) open: usize,
     pub(super) begun: Begun,
+    /// What is open has run, and waits because it has asked for a person by itself.
+    #[serde(default)]
+    pub(super) asked: bool,
     /// The limit beyond which a call of this batch was.
     pub(super) beyond: Option<Stop>,
     /// The tools of which the guard has refused calls of this batch.
