@@ -163,6 +163,7 @@ pub struct Failure {
     retryable: bool,
     changed: Changed,
     waits: bool,
+    awaits: Option<String>,
 }
 
 impl Failure {
@@ -177,6 +178,7 @@ impl Failure {
             retryable: kind.retryable(),
             changed: Changed::Nothing,
             waits: matches!(kind, FailureKind::ApprovalRequired | FailureKind::InProgress),
+            awaits: None,
         }
     }
 
@@ -202,6 +204,13 @@ impl Failure {
         self
     }
 
+    /// Says on which record a person has to decide. Whoever reads the message is not told: it is for the host.
+    #[must_use]
+    pub fn awaiting(mut self, key: impl Into<String>) -> Self {
+        self.awaits = Some(key.into());
+        self
+    }
+
     /// The kind.
     pub const fn kind(&self) -> FailureKind {
         self.kind
@@ -220,6 +229,12 @@ impl Failure {
     /// Whether the action is not over: it waits for a person, or runs. Then to ask again is no further failure.
     pub const fn waits(&self) -> bool {
         self.waits
+    }
+
+    /// The key of the record on which a person has to decide, if the call waits for that. A call that needs an approval
+    /// and has no record to give it on has none.
+    pub fn awaits(&self) -> Option<&str> {
+        self.awaits.as_deref()
     }
 
     /// The sentences for the model. The last one says whether anything was changed.

@@ -2,10 +2,12 @@
 
 #![cfg(feature = "dev")] // the embedded DynamoDB
 
+mod emf;
 mod support;
 
 use std::{collections::BTreeSet, time::Duration};
 
+use action_group::agent::metrics::OF_TURNS;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use support::{
@@ -164,6 +166,45 @@ async fn a_turn_runs_its_tools_and_the_next_environment_goes_on_with_the_convers
     assert_eq!(requests[3]["messages"].as_array().unwrap().len(), 7);
 }
 
+/// The metric lines that have this metric, checked and read.
+fn lines_of(output: &str, metric: &str) -> Vec<Value> {
+    let lines = output.split_inclusive('\n').filter(|line| line.contains("CloudWatchMetrics") && line.contains(metric));
+    let read = |line: &str| {
+        assert_eq!(emf::faults(line), [""; 0], "{line}");
+        serde_json::from_str(line).unwrap()
+    };
+    lines.map(read).collect()
+}
+
+#[tokio::test]
+async fn a_turn_leaves_a_line_for_each_request_and_one_for_itself() {
+    let throttled = Reply::Refused(429, "ThrottlingException");
+    let mut shop = Shop::open([calls([get_order("a")]), throttled, says("SECRET-1.")]).await;
+    shop.settings.push(("PRICES", String::from("1000,10000,0,0")));
+    let mut function = shop.launch(AGENT).await;
+    report(&function.invoke(message("SECRET-2")).await);
+    let output = function.output_when(|output| output.contains("\"Turns\"")).await;
+    let requests = lines_of(&output, "\"ModelRequests\"");
+    let counts = |line: &Value| {
+        ["ModelInputTokens", "ModelErrors", "ModelRetries", "ModelThrottles"].map(|name| line[name].as_u64())
+    };
+    assert_eq!(
+        requests.iter().map(counts).collect::<Vec<_>>(),
+        [[10, 0, 0, 0], [10, 0, 1, 1]].map(|line| line.map(Some))
+    );
+    let [turn] = &lines_of(&output, "\"Turns\"")[..] else { panic!("{output}") };
+    let names = ["Turns", "TurnSteps", "TurnToolCalls", "TurnTokens", "StopEndTurn"];
+    assert_eq!(names.map(|name| turn[name].as_u64()), [1, 2, 1, 30, 1].map(Some), "{turn}");
+    assert!(turn["TurnCost"].as_f64().is_some_and(|cost| (0.1199..0.1201).contains(&cost)), "{turn}");
+    assert!(requests.iter().chain([turn]).all(|line| !line.to_string().contains("SECRET")));
+    for metric in OF_TURNS {
+        assert_eq!(
+            turn.get(metric.name).is_some(),
+            metric.is_in_every_line || ["StopEndTurn", "TurnCost"].contains(&metric.name)
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_turn_costs_a_fixed_number_of_requests_and_each_step_two_more() {
     let look = |id| calls([get_order(id)]);
@@ -281,17 +322,40 @@ async fn a_setting_that_is_missing_stops_the_start_with_its_name() {
 async fn of_two_invocations_of_one_conversation_one_drives_and_the_other_is_told() {
     let shop = Shop::open([Reply::Silence]).await;
     let mut one = shop.launch(AGENT).await;
-    let first = one.hand_out(message("Hello").time_left(Duration::from_secs(30)));
+    let first = one.hand_out(message("Hello").id("first-one").time_left(Duration::from_secs(30)));
     let mut two = shop.launch(AGENT).await;
     one.output_when(|_| !shop.model.requests().is_empty()).await;
     let answer = two.invoke(message("Hello?")).await.response();
     assert_eq!((&answer["ok"], &answer["error"]["kind"]), (&json!(false), &json!("busy")), "{answer}");
     assert_eq!(answer["error"]["retryable"], true);
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("the invocation first-one, until 2"), "who has it, and until when: {said}");
     assert_eq!(shop.model.requests().len(), 1, "the second has not asked the model");
     one.signal("TERM");
     let said = report(&first.await.expect("an answer"));
     assert_eq!(said["stop"], "interrupted", "{said}");
     assert!(one.ended().await.success());
+}
+
+#[tokio::test]
+async fn a_request_that_a_signal_or_a_kill_cuts_off_counts_in_the_turn_that_is_resumed() {
+    for signal in ["TERM", "KILL"] {
+        let shop = Shop::open([calls([get_order("a")]), Reply::Silence]).await;
+        let mut one = shop.launch(AGENT).await;
+        let first = one.hand_out(message("How is it?").time_left(Duration::from_secs(30)));
+        one.output_when(|_| shop.model.requests().len() == 2).await;
+        one.signal(signal);
+        let said = if signal == "TERM" { Some(report(&first.await.expect("an answer"))) } else { None };
+        one.ended().await;
+        assert!(said.is_none_or(|said| said["estimated"]["inputTokens"].as_u64() > Some(15)), "{signal}");
+        shop.time_passes().await;
+        shop.model.then([says("It is open.")]);
+        let said = report(&shop.launch(AGENT).await.invoke(resume()).await);
+        assert_eq!((&said["stop"], &said["usage"]["inputTokens"]), (&json!("end_turn"), &json!(20)), "{signal}");
+        // The answer before has told 15, and the result that the request holds has come since.
+        let estimated = said["estimated"]["inputTokens"].as_u64().unwrap();
+        assert!((16..1_000).contains(&estimated), "{signal}: {said}");
+    }
 }
 
 /// A model that makes an effect of each kind, and says so when they have been made.

@@ -10,7 +10,7 @@ use action_group::{
     agent::{
         bedrock::Bedrock,
         conversation::{Block, Message, Role, ToolUse},
-        drive::Model,
+        drive::{Heard, Model},
         model::{ModelFailure, ModelFailureKind as Kind, ModelReply, ModelRequest},
     },
     dev::{database::http_client, sdk_config},
@@ -111,7 +111,7 @@ async fn a_request_goes_out_as_it_is_and_the_reply_comes_back_as_it_is() {
 #[tokio::test]
 async fn what_the_provider_has_run_comes_with_its_result() {
     let asked = json!({"toolUseId": "s", "name": "search", "input": {}, "type": "server_tool_use"});
-    let found = json!({"toolUseId": "s", "status": "success", "content": [{"text": "Rain."}, {"json": {"mm": 3}}]});
+    let found = json!({"toolUseId": "s", "status": "success", "content": [{"text": "Rain."}, {"json": {"mm": 3}}], "type": "search_result"});
     let content = json!([{"toolUse": asked}, {"toolResult": found}, {"text": "It rains."}]);
     let answer = json!({"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"});
     let deltas = [json!([{"text": "Rain."}]), json!([{"json": {"mm": 3}}])];
@@ -119,7 +119,7 @@ async fn what_the_provider_has_run_comes_with_its_result() {
     let start = |index: usize, start: Value| ("contentBlockStart", json!({"contentBlockIndex": index, "start": start}));
     let mut events = vec![
         start(0, json!({"toolUse": {"toolUseId": "s", "name": "search", "type": "server_tool_use"}})),
-        start(1, json!({"toolResult": {"toolUseId": "s", "status": "success"}})),
+        start(1, json!({"toolResult": {"toolUseId": "s", "status": "success", "type": "search_result"}})),
         delta(2, json!({"text": "It rains."})),
     ];
     events.extend(deltas.map(|part| delta(1, json!({"toolResult": part}))));
@@ -129,6 +129,10 @@ async fn what_the_provider_has_run_comes_with_its_result() {
     for model in [model(&whole), model(&pieces).streaming()] {
         let reply = self::asked(&model, &hello()).await.expect("a reply");
         assert_eq!(serde_json::to_value(&reply.message.content).unwrap(), content);
+        self::asked(&model, &request(vec![Message::user("Hello"), reply.message])).await.expect("a reply");
+    }
+    for endpoint in [whole, pieces] {
+        assert_eq!(endpoint.requests()[1]["messages"][1]["content"], content, "it is given back as it came");
     }
 }
 
@@ -156,7 +160,12 @@ async fn text_is_heard_as_it_comes_and_the_reply_is_the_same() {
     let endpoint = Converse::start([says("It was shipped on Monday.")]).await;
     let mut heard = Vec::new();
     let model = model(&endpoint).streaming();
-    let reply = model.converse(&hello(), PATIENCE, &mut |text| heard.push(text.to_owned())).await.expect("a reply");
+    let mut hear = |told: Heard<'_>| {
+        if let Heard::Text(text) = told {
+            heard.push(text.to_owned());
+        }
+    };
+    let reply = model.converse(&hello(), PATIENCE, &mut hear).await.expect("a reply");
     assert_eq!(heard, ["It ", "was ", "shipped ", "on ", "Monday."]);
     assert_eq!(reply.message.text(), "It was shipped on Monday.");
 }
@@ -186,6 +195,34 @@ async fn one_throttle_and_then_an_answer_is_an_answer() {
     let endpoint = Converse::start([Reply::Refused(429, "ThrottlingException"), says("Hello.")]).await;
     let reply = asked(&model(&endpoint), &hello()).await.expect("a reply");
     assert_eq!((reply.message.text().as_str(), endpoint.requests().len()), ("Hello.", 2));
+}
+
+#[tokio::test]
+async fn the_attempts_of_the_client_are_told_and_which_of_them_were_throttled() {
+    let throttled = Reply::Refused(429, "ThrottlingException");
+    for streams in [false, true] {
+        for (replies, wanted) in [
+            (vec![says("Hello.")], vec![false]),
+            (
+                vec![throttled.clone(), Reply::Refused(503, "ServiceUnavailableException"), says("Hello.")],
+                vec![true, false, false],
+            ),
+            (vec![throttled.clone()], vec![true; 3]),
+            (vec![Reply::Refused(429, "ModelNotReadyException"), says("Hello.")], vec![false; 2]),
+        ] {
+            let endpoint = Converse::start(replies).await;
+            let model = if streams { model(&endpoint).streaming() } else { model(&endpoint) };
+            let mut told = Vec::new();
+            let mut hear = |heard: Heard<'_>| {
+                if let Heard::Attempt { number, throttled } = heard {
+                    assert_eq!(usize::try_from(number), Ok(told.len() + 1));
+                    told.push(throttled);
+                }
+            };
+            let _ = model.converse(&hello(), PATIENCE, &mut hear).await; // it may fail
+            assert_eq!(told, wanted);
+        }
+    }
 }
 
 #[tokio::test]
@@ -251,6 +288,24 @@ async fn a_stream_that_stands_still_ends_with_the_time_of_the_call() {
     let endpoint = Converse::start([Reply::Stalled(two_calls(), 3)]).await;
     let failure = model(&endpoint).streaming().converse(&hello(), SHORT, &mut |_| {}).await.expect_err("no end");
     assert_eq!((failure.kind, endpoint.requests().len()), (Kind::Timeout, 1));
+}
+
+#[tokio::test]
+async fn a_stream_that_stands_still_is_given_up_long_before_the_time_of_the_call_is_up() {
+    for after in [0, 1, 5] {
+        let endpoint = Converse::start([Reply::Stalled(two_calls(), after)]).await;
+        let model = model(&endpoint).streaming().patient_for(SHORT);
+        let failure = asked(&model, &hello()).await.expect_err("no end");
+        assert_eq!((failure.kind, endpoint.requests().len()), (Kind::Unavailable, 1), "after {after} events");
+        assert!(failure.sentence.contains("stood still"), "{failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_whole_does_not_wait_for_what_it_cost() {
+    let endpoint = Converse::start([Reply::Stalled(two_calls(), 10)]).await;
+    let reply = asked(&model(&endpoint).streaming().patient_for(3 * SHORT), &hello()).await.expect("a reply");
+    assert_eq!((reply.stop_reason.as_str(), reply.usage), ("tool_use", None));
 }
 
 /// A stream with one call, whose input comes in these pieces.

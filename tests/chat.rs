@@ -199,6 +199,28 @@ async fn a_conversation_in_a_file_is_left_decided_on_elsewhere_and_resumed() {
     chat.hears("success").await;
 }
 
+#[tokio::test]
+async fn a_killed_chat_leaves_word_who_has_the_conversation_and_until_when() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("shop.db");
+    let db: &str = Path::to_str(&db).unwrap();
+    let model = Converse::start([says("Hello."), Reply::Silence]).await;
+    let options = ["--db", db, "--conversation", "monday"];
+    let mut chat = Chat::begin(&model, &options);
+    chat.say("Hello?");
+    chat.hears("Hello.").await;
+    chat.say("Are you there?");
+    while model.requests().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let killed = format!("`dev chat` in the process {}, until 2", chat.child.id());
+    drop(chat); // SIGKILL
+    let mut chat = Chat::begin(&model, &options);
+    chat.say("/resume");
+    let said = chat.hears("error: Another driver has this conversation").await;
+    assert!(said.contains(&killed), "{said}");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn ctrl_c_ends_the_turn_with_its_report() {

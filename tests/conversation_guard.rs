@@ -213,6 +213,16 @@ async fn failures_are_counted_in_the_item_and_a_success_takes_them_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn equal_calls_of_one_event_do_not_pass_their_limit_together() {
+    let world = World::under(failures(99, 2)).await;
+    look(&world, "s-1", &["no a"]).await;
+    let answers = look(&world, "s-1", &["no a", "no a", "no a", "no b"]).await;
+    assert!(answers[0].starts_with("It is not there.") && answers[3].starts_with("It is not there."), "{answers:?}");
+    assert!(answers[1..3].iter().all(|answer| answer.contains("has failed once")), "{answers:?}");
+    assert_eq!(world.runs(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tenants_conversation_is_not_anothers() {
     let world = World::under(calls(1)).await;
     let ask = async |tenant: &str| {

@@ -94,10 +94,13 @@ async fn of_two_drivers_that_begin_one_conversation_one_wins() {
 #[tokio::test]
 async fn a_living_driver_is_left_alone_and_a_dead_one_is_followed() {
     let database = Database::start().await;
-    let first = lease(&database, Duration::ZERO);
+    let first = lease(&database, Duration::ZERO).held_by("the first");
     let saved = first.save("c-1", &run(&["Hello"]), None).await.expect("it is saved");
     let refused = lease(&database, TIME + Duration::from_secs(1)).load("c-1").await;
-    assert!(matches!(refused, Err(SaveError::Superseded)), "{:?}", refused.map(|_| ()));
+    let Err(SaveError::Held { by, until }) = refused else { panic!("{:?}", refused.map(|_| ())) };
+    assert_eq!(by, "the first");
+    let ends = Timestamp::from_millis(NOW).plus(TIME + TAKE_OVER_MARGIN);
+    assert!(until <= ends && until.plus(Duration::from_secs(10)) > ends, "{until:?} {ends:?}");
     let saved = first.save("c-1", &run(&["Hello", "Yes?"]), Some(saved)).await.expect("nobody has disturbed it");
 
     let second = lease(&database, TIME + TAKE_OVER_MARGIN + Duration::from_secs(1));

@@ -227,6 +227,15 @@ impl World {
         Withdraw::on(&self.database).balance().await
     }
 
+    /// The same account, with a client behind this network that asks twice.
+    async fn over(&self, network: &Network) -> Pipeline {
+        let endpoint = network.proxy(&self.database.endpoint()).await.endpoint();
+        let retrying = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(1));
+        let config = support::client(&endpoint).config().to_builder().retry_config(retrying).build();
+        let store = Store::new(aws_sdk_dynamodb::Client::from_conf(config), Database::RECORDS, Clock::system());
+        pipeline(Toolbox::builder().tool(Withdraw::on(&self.database)).build().expect("a toolbox"), store)
+    }
+
     async fn call(&self, arguments: Value) -> Outcome {
         call(&self.pipeline, arguments).await
     }
@@ -475,16 +484,33 @@ async fn an_atomic_tool_that_fails_because_it_was_done_is_answered_with_what_was
 async fn a_commit_that_is_refused_after_a_lost_answer_is_not_said_to_be_nothing() {
     let world = World::account(100).await;
     let network = Network::new();
-    let endpoint = network.proxy(&world.database.endpoint()).await.endpoint();
-    let retrying = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(1));
-    let config = support::client(&endpoint).config().to_builder().retry_config(retrying).build();
-    let store = Store::new(aws_sdk_dynamodb::Client::from_conf(config), Database::RECORDS, Clock::system());
-    let toolbox = Toolbox::builder().tool(Withdraw::on(&world.database)).build().expect("a toolbox");
+    let pipeline = world.over(&network).await;
     network.break_at([(0, Break::CutReply)].into_iter().chain((1..100).map(|at| (at, Break::Throttle))));
-    let outcome = call(&pipeline(toolbox, store), json!({"amount": 30})).await;
+    let outcome = call(&pipeline, json!({"amount": 30})).await;
     assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
     assert_eq!(world.balance().await, "70");
     assert_eq!(world.call(json!({"amount": 30})).await, success(json!({"withdrawn": 30}), true));
+}
+
+/// The client's first try is not answered, and the second meets a condition that does not hold. Should it come to hold, the
+/// first may still be applied: only a call that begins after it can deny it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_that_fails_after_a_lost_answer_is_not_said_to_be_nothing() {
+    let world = World::account(100).await;
+    let network = Network::new();
+    let pipeline = world.over(&network).await;
+    network.break_at([(0, Break::CutReply)]);
+    let outcome = call(&pipeline, json!({"amount": 130})).await;
+    assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
+    assert!(
+        outcome.failure().is_some_and(|failure| failure.message().contains("100")),
+        "the reason is told: {outcome:?}"
+    );
+    assert_eq!(
+        failed(&call(&pipeline, json!({"amount": 130})).await),
+        (FailureKind::Rejected, Changed::Nothing, false)
+    );
+    assert_eq!(world.balance().await, "100");
 }
 
 #[tokio::test(flavor = "multi_thread")]

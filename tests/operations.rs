@@ -8,7 +8,10 @@ use std::{
 
 mod support;
 
-use action_group::telemetry::metrics::METRICS;
+use action_group::{
+    agent::metrics::{OF_REQUESTS, OF_TURNS},
+    telemetry::metrics::METRICS,
+};
 use serde_json::{Value, json};
 use support::{Event, Fault, World};
 
@@ -34,6 +37,18 @@ fn the_table_of_metrics_is_that_of_the_code() {
     let always = METRICS.iter().take_while(|metric| metric.is_in_every_line()).count();
     assert_eq!(always, METRICS.iter().filter(|metric| metric.is_in_every_line()).count());
     assert!(chapter("Metrics").contains("The first eight are in every line") && always == 8, "{always}");
+}
+
+#[test]
+fn the_table_of_the_loops_metrics_is_that_of_the_code() {
+    let told: Vec<_> = rows("Metrics of the loop").iter().map(|row| row.join(" | ")).collect();
+    let row = |name: &str, unit: &str, always: bool, meaning: &str| {
+        format!("`{name}` | {unit} | {} | {meaning}", if always { "each" } else { "when it counts" })
+    };
+    let known: Vec<_> = (OF_REQUESTS.iter().map(|one| row(one.name, one.unit, one.is_in_every_line, one.meaning)))
+        .chain(OF_TURNS.iter().map(|one| row(one.name, one.unit, one.is_in_every_line, one.meaning)))
+        .collect();
+    assert_eq!(told, known, "the rows should be:\n| {} |\n", known.join(" |\n| "));
 }
 
 /// The names in the first column.

@@ -11,6 +11,7 @@ use std::{
 };
 
 use action_group::{
+    agent::metrics::OF_REQUESTS,
     call::longest,
     dev::{self, alarms, dashboard, stacks},
     settings::Env,
@@ -125,11 +126,14 @@ fn every_metric_on_the_dashboard_and_in_the_alarms_exists_and_every_metric_is_sh
     let shown: BTreeSet<_> = on_the_dashboard().into_iter().map(|(_, metric)| metric).collect();
     let known: BTreeSet<_> = metrics::METRICS.iter().map(|metric| metric.name.to_owned()).collect();
     assert_eq!(shown, known);
+    let of_requests: BTreeSet<_> = OF_REQUESTS.iter().map(|metric| metric.name.to_owned()).collect();
     let mut ours = 0;
     for (name, lines) in alarms_by_name() {
-        if !lines.iter().any(|line| line.trim() == "- Name: \"Tool\"") {
+        let is_of_loop = name.starts_with("LoopModel");
+        if !is_of_loop && !lines.iter().any(|line| line.trim() == "- Name: \"Tool\"") {
             continue; // of the function or a table
         }
+        let known = if is_of_loop { &of_requests } else { &known };
         for metric in values(&lines, "MetricName") {
             assert!(known.contains(&metric), "{name}: {metric}");
             ours += 1;
@@ -169,6 +173,8 @@ fn what_belongs_to_the_loop_is_watched_where_there_is_one() {
     };
     let watched: Vec<_> = resources.iter().filter(|(_, lines)| of_loop(lines)).map(|(name, _)| name.as_str()).collect();
     assert_eq!(watched, ["LoopDeadProcesses", "LoopErrors", "LoopTableThrottled", "LoopThrottled"]);
+    let own = resources.keys().filter(|name| name.starts_with("LoopModel")).collect::<Vec<_>>();
+    assert_eq!(own, ["LoopModelDenied", "LoopModelErrors"]);
     for (name, lines) in resources {
         let condition = values(&lines, "Condition");
         assert_eq!(condition == ["HasLoop"], name.starts_with("Loop"), "{name}");

@@ -333,6 +333,23 @@ async fn what_a_dead_execution_may_have_done_is_not_denied_by_the_one_that_takes
     assert_eq!(world.call().await, success(false));
 }
 
+/// A deployment changes what the tool promises: what was begun under the promise before is not run by the new way.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_begun_before_the_effect_was_changed_is_not_done_again_by_another_way() {
+    use Effect::{Atomic, Keyed, Once};
+    for (before, after) in [(Once, Keyed), (Once, Atomic), (Keyed, Once), (Keyed, Atomic)] {
+        let mut world = World::of(before).await;
+        world.proxy.misbehave("UpdateItem", [Fault::Silence]); // the completion is lost, and the record stays as it was
+        assert_eq!(world.call().await, success(false));
+        world.effect = after;
+        let outcome = world.attempt(Way::Done, PAST_THE_LEASE).await;
+        let (kind, changed, message) = told(&outcome);
+        assert_eq!((kind, changed), (FailureKind::OutcomeUnknown, Changed::Unknown), "{before:?}, then {after:?}");
+        assert!(message.contains("Do not call it again"), "{before:?}, then {after:?}: {message}");
+        assert_eq!((world.effects().await, world.asked.load(Ordering::SeqCst)), (1, 1), "{before:?}, then {after:?}");
+    }
+}
+
 /// The table has taken all the time that there was for marking the record.
 #[tokio::test(flavor = "multi_thread")]
 async fn when_the_time_is_up_nobody_is_asked_what_became_of_an_effect() {

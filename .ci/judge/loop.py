@@ -1,11 +1,13 @@
-"""AWS's own service model judges every request that the agent's loop sends: `dev chat` talks to a model that this file
-plays, in event-stream frames of its own making, and that asks for all a model should not ask for.
+"""AWS's own service model judges the requests that the agent's loop sends. `dev chat` talks to a model that this file
+plays, in event-stream frames of its own making, and that asks for all a model should not ask for; all of its requests are
+judged. So is a sample of what random models bring the loop to send, which the loop's own tests leave behind.
 """
 
 import json
 import os
 import struct
 import subprocess
+import tempfile
 import threading
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +20,16 @@ def call(number, name, **arguments):
     return {"toolUse": {"toolUseId": f"t-{number}", "name": name, "input": arguments}}
 
 
+def of_provider(number):
+    """A call that the provider runs, and must not be run by us."""
+    return {"toolUse": {"toolUseId": f"s-{number}", "name": "web_search", "input": {}, "type": "server_tool_use"}}
+
+
+def found_by_provider(number):
+    result = {"toolUseId": f"s-{number}", "status": "success", "type": "web_search_result", "content": [{"text": "Rain."}]}
+    return {"toolResult": result}
+
+
 REFUND = {"order_id": "ORD-12345", "amount_cents": 1500, "reason": "damaged"}
 # Each is one answer of the model; None ends the turn with a text.
 ANSWERS = [
@@ -26,6 +38,8 @@ ANSWERS = [
     [{"text": ""}, {"reasoning": "Hm."}, call(5, "get_order"), call(5, "get_order", order_id="ORD-00000"), {"redacted": "AAEC"}],
     [call(1, "get_order", order_id="ORD-00000"), call(7, "get_order", order_id="ORD-00000")],
     [call(8, "search_orders", customer_id="C-1", limit=1.0, tags=["gift"])],
+    # What the provider has run, what it has not ended, and a result that nobody asked for.
+    [of_provider(1), found_by_provider(1), of_provider(2), found_by_provider(3), call(9, "search_orders", customer_id="C-1")],
     None,
     # Nothing but failures, until the tool is withdrawn, or the loop ends.
     *[[call(number, "create_shipping_label", order_id="ORD-99999", carrier="dhl")] for number in range(20, 32)],
@@ -52,10 +66,15 @@ def stream(blocks):
     for index, block in enumerate(blocks or [{"text": "That is all."}]):
         if "toolUse" in block:
             use = block["toolUse"]
-            start = {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}
+            start = {"toolUse": {name: use[name] for name in ("toolUseId", "name", "type") if name in use}}
             yield frame("contentBlockStart", {"contentBlockIndex": index, "start": start})
             text = json.dumps(use["input"]) if use["input"] else ""
             deltas += [(at, index, {"toolUse": {"input": text[at : at + 5]}}) for at in range(0, len(text), 5)]
+        elif "toolResult" in block:
+            result = block["toolResult"]
+            start = {"toolResult": {name: result[name] for name in ("toolUseId", "status", "type")}}
+            yield frame("contentBlockStart", {"contentBlockIndex": index, "start": start})
+            deltas += [(0, index, {"toolResult": result["content"]})]
         elif "reasoning" in block:
             deltas += [(0, index, {"reasoningContent": {"text": block["reasoning"]}})]
             deltas += [(1, index, {"reasoningContent": {"signature": "c2ln"}})]
@@ -94,6 +113,11 @@ def ids(message, block):
     return [part[block]["toolUseId"] for part in message["content"] if block in part]
 
 
+def of_servers(message):
+    uses = [part["toolUse"] for part in message["content"] if "toolUse" in part]
+    return [use["toolUseId"] for use in uses if use.get("type") == "server_tool_use"]
+
+
 def service_faults(request):
     """What the service refuses and its model does not tell."""
     messages = request["messages"]
@@ -103,9 +127,14 @@ def service_faults(request):
         if any("text" in part and not part["text"].strip() for part in message["content"]) or not message["content"]:
             yield f"message {index} is blank"
         asked, answered = ids(message, "toolUse"), ids(messages[index + 1], "toolResult") if index + 1 < len(messages) else []
+        if asked and not index % 2:
+            yield f"message {index} asks {asked}, and is the person's"
         if len(set(asked)) != len(asked):
             yield f"message {index} has an id twice"
-        if sorted(asked) != sorted(answered):
+        own, of_server = ids(message, "toolResult"), of_servers(message)
+        if index % 2 and sorted(own) != sorted(of_server):
+            yield f"message {index} has the provider's calls {of_server} and results {own}"
+        elif index % 2 and sorted(set(asked) - set(of_server)) != sorted(answered):
             yield f"message {index} asks {asked}, and is answered {answered}"
         if any(not isinstance(part["toolUse"]["input"], dict) for part in message["content"] if "toolUse" in part):
             yield f"message {index} has arguments that are no object"
@@ -127,6 +156,8 @@ def judge_the_judge():
     for broken in [
         said(hello, ("assistant", use), ("user", {"text": "x"})),
         said(hello, hello),
+        said(hello, ("assistant", of_provider(1)), ("user", {"text": "x"})),
+        said(hello, ("assistant", {"text": "x"}, found_by_provider(1)), ("user", {"text": "x"})),
         said(("user", {"text": " "})),
         said(("user",)),
         said(("user", {"words": "x"})),
@@ -134,6 +165,24 @@ def judge_the_judge():
         {**said(hello), "toolConfig": {"tools": []}},
     ]:
         must(objections(broken), f"a broken request was taken: {broken}")
+
+
+def left_by_the_tests():
+    """The requests of random conversations, one a line, as `tests/agent_loop/sample.rs` leaves them."""
+    with tempfile.TemporaryDirectory() as folder:
+        left = os.path.join(folder, "requests")
+        test = ["cargo", "test", "--quiet", "--test", "agent_loop", "requests_of_random_conversations"]
+        done = subprocess.run(test, env={**os.environ, "LOOP_REQUESTS": left}, capture_output=True, text=True)
+        must(done.returncode == 0, f"the loop's test failed:\n{done.stdout}\n{done.stderr}")
+        must(os.path.exists(left), "the loop's test has left no requests")
+        with open(left) as lines:
+            return [json.loads(line) for line in lines]
+
+
+def judge(requests, origin):
+    for number, request in enumerate(requests):
+        found = objections(request)
+        must(not found, f"request {number} of {origin}: {found}\n{json.dumps(request)[:4000]}")
 
 
 judge_the_judge()
@@ -146,10 +195,12 @@ done = subprocess.run(
     [DEV, "chat", "--model", "m"], input=lines, env=environment, capture_output=True, text=True, timeout=120
 )
 must(done.returncode == 0, f"dev chat ended with {done.returncode}:\n{done.stderr}")
-for number, request in enumerate(service.requests):
-    found = objections(request)
-    must(not found, f"request {number}: {found}\n{json.dumps(request)[:4000]}")
+judge(service.requests, "dev chat")
 must(len(service.requests) >= 15, f"only {len(service.requests)} requests were there to judge:\n{done.stderr}")
 blocks = json.dumps(service.requests)
+must('"s-1"' in blocks and "web_search_result" in blocks, "what the provider has run is not given back as it came")
 must('"signature": "c2ln"' in blocks and '"redactedContent": "AAEC"' in blocks, "reasoning is not given back as it came")
-print(f"AWS's models take {len(service.requests)} requests of the loop.")
+sample = left_by_the_tests()
+must(sample, "no request of a random conversation was there to judge")
+judge(sample, "the random conversations")
+print(f"AWS's models take {len(service.requests)} requests of the loop, and {len(sample)} of random conversations.")

@@ -2,7 +2,8 @@
 //!
 //! The estimate of a request's input is what the last answer said of the conversation so far, and a token for each three
 //! bytes that came after it. Before the first answer only the messages are estimated: what the tools cost depends on the
-//! model. A request that failed, or whose answer did not say what it cost, is counted by its estimate.
+//! model. A request that failed, that was given up, whose driver is gone, or whose answer did not say what it cost, is
+//! counted by its estimate, and what was heard of an answer by a token for each three bytes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,7 +35,11 @@ impl Measured {
 
 /// The tokens of a message, about.
 pub(super) fn tokens_of(message: &Message) -> u64 {
-    let bytes = json!(message).to_string().len();
+    tokens_in(json!(message).to_string().len())
+}
+
+/// The tokens of so many bytes, about.
+pub(super) fn tokens_in(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(BYTES_A_TOKEN)).unwrap_or(u64::MAX)
 }
 

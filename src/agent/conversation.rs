@@ -136,17 +136,22 @@ pub struct ToolUse {
 pub struct ToolResult {
     /// The id of the call.
     pub tool_use_id: String,
-    /// How it ended.
+    /// How it ended. Where nothing is said, Bedrock means a success.
+    #[serde(default)]
     pub status: Status,
     /// `{"json": {…}}` or `{"text": "…"}` blocks; never empty.
     pub content: Vec<Value>,
+    /// What kind of result it is, where the provider has run the tool: it is given back as it came.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
 }
 
 /// How a call ended, for the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// It has a result.
+    #[default]
     Success,
     /// It has none.
     Error,

@@ -6,7 +6,7 @@
 //! | `{"conversation": "c-1", "resume": true}` | the same: the turn goes on where it stopped, or after a decision on what waits |
 //! | a turn that could not be driven | `{"ok": false, "conversation": "c-1", "error": {"kind", "message", "retryable"}}` |
 //!
-//! `kind` is `busy` (another invocation drives the conversation), `not_found`, `too_large`, `unreadable` or `unavailable`.
+//! `kind` is `busy` (another invocation drives the conversation; the message says which one, and until when), `not_found`, `too_large`, `unreadable` or `unavailable`.
 //!
 //! Whoever may invoke it may speak in any conversation whose id they name: the ids are the application's to choose and to
 //! keep apart. Of a function with tenant isolation, each tenant has conversations of its own.
@@ -89,6 +89,7 @@ impl Serve for AgentFunction {
         let tenant = invocation.tenant.unwrap_or_default();
         let identity = invocation.identity.unwrap_or_default();
         let around = Around {
+            driver: format!("the invocation {}", invocation.request_id),
             request_id: invocation.request_id,
             trace_id: invocation.trace_id,
             deadline: Deadline::new(invocation.deadline, self.reserve, self.default_budget),

@@ -13,8 +13,12 @@
 //! | --- | --- | --- |
 //! | success | begins anew | begins anew |
 //! | `in_progress` | does not count: to ask again is right | does not count |
-//! | `approval_required` | counts: to ask again is of no use | does not count: another call may need none |
+//! | `approval_required`, an `outcome_unknown` that waits for a person | counts: to ask again is of no use | does not count: another call may need none |
 //! | any other failure | counts | counts once a reply: the model has not seen it before |
+//!
+//! A call that waits for a person is seen here only where nobody is there to decide; else it pauses the loop. The limits of a
+//! conversation ([`conversation_guard`](crate::conversation_guard)) do not count it: there a person may approve between two
+//! calls.
 //!
 //! Names that no tool has count as one tool. Polling that succeeds is never stopped here. A person's message begins anew.
 
@@ -23,10 +27,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{limits::Limits, tools::Tools};
+use super::{
+    ledger::{Entry, Fate, ToolCall},
+    limits::Limits,
+    tools::Tools,
+};
 use crate::{
     idempotency::{canonical, digest_of},
-    outcome::{FailureKind, Outcome},
+    outcome::FailureKind,
 };
 
 /// The name under which the names that no tool has are counted. No tool can have it.
@@ -62,12 +70,15 @@ enum Seen {
 }
 
 impl Seen {
-    fn of(outcome: &Outcome) -> Self {
-        match outcome.failure().map(crate::outcome::Failure::kind) {
-            None => Self::Success,
-            Some(FailureKind::InProgress) => Self::Neutral,
-            Some(FailureKind::ApprovalRequired) => Self::Waiting,
-            Some(_) => Self::Failure,
+    /// `None` of a call that has not run.
+    fn of(fate: &Fate) -> Option<Self> {
+        match fate {
+            Fate::Open | Fate::Waiting(_) | Fate::NotRun { .. } => None,
+            Fate::Done { .. } => Some(Self::Success),
+            Fate::Failed { kind, .. } if kind == FailureKind::InProgress.name() => Some(Self::Neutral),
+            Fate::Failed { key: Some(_), .. } => Some(Self::Waiting),
+            Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => Some(Self::Waiting),
+            Fate::Failed { .. } => Some(Self::Failure),
         }
     }
 }
@@ -95,19 +106,15 @@ impl Guard {
         Ok(())
     }
 
-    /// Counts how the calls of one reply ended: tool, fingerprint, outcome.
-    pub fn count<'a>(
-        &mut self,
-        limits: &Limits,
-        tools: &Tools,
-        ended: impl IntoIterator<Item = (&'a str, &'a str, &'a Outcome)>,
-    ) {
+    /// Counts how the calls of one reply ended.
+    pub fn count(&mut self, limits: &Limits, tools: &Tools, batch: &[Entry]) {
         let mut of_tools: BTreeMap<String, Vec<Seen>> = BTreeMap::new();
-        for (tool, print, outcome) in ended {
-            let seen = Seen::of(outcome);
+        for Entry { call: ToolCall { tool, input, .. }, fate, .. } in batch {
+            let Some(seen) = Seen::of(fate) else { continue };
+            let print = fingerprint(tool, input);
             match seen {
-                Seen::Success => drop(self.failures.remove(print)),
-                Seen::Failure | Seen::Waiting => *self.failures.entry(print.to_owned()).or_default() += 1,
+                Seen::Success => drop(self.failures.remove(&print)),
+                Seen::Failure | Seen::Waiting => *self.failures.entry(print).or_default() += 1,
                 Seen::Neutral => {}
             }
             of_tools.entry(counted(tools, tool).to_owned()).or_default().push(seen);

@@ -10,6 +10,7 @@
 //! | arguments that are no object, or hold a key `__type` | an object around them |
 //! | a call without result | gets one: interrupted |
 //! | a result that nobody asked for, a second one | left out |
+//! | a call that the provider runs, without its result in the same message | left out: a search that was cut off is never made up |
 //! | two messages of one speaker | one message |
 //! | messages of the model before the first of the person | left out |
 
@@ -75,11 +76,46 @@ pub(super) fn clean(message: Message, tools: &Tools, mut seen: BTreeSet<String>)
             other => content.push(other),
         }
     }
+    pair(&mut content);
     // Reasoning alone is no message.
     if content.iter().all(Block::is_reasoning) {
         content.clear();
     }
     (Message { role: Role::Assistant, content }, wanted)
+}
+
+/// Of what the provider runs, keeps calls that have a result after them, and results of those calls. Nobody else can give
+/// the result, so that a call without one would stay open for good.
+fn pair(content: &mut Vec<Block>) {
+    let (mut open, mut alone) = (Vec::new(), Vec::new());
+    for (index, block) in content.iter_mut().enumerate() {
+        match block {
+            Block::ToolUse(asked) if asked.kind.as_deref() == Some(SERVER) => {
+                open.push((asked.tool_use_id.clone(), index));
+            }
+            Block::ToolResult(result) => match open.iter().position(|(id, _)| *id == result.tool_use_id) {
+                Some(at) => {
+                    open.remove(at);
+                    result.content = legal_content(std::mem::take(&mut result.content), result.status);
+                }
+                None => alone.push(index),
+            },
+            _ => {}
+        }
+    }
+    alone.extend(open.into_iter().map(|(_, index)| index));
+    let mut index = 0..;
+    content.retain(|_| index.next().is_none_or(|index| !alone.contains(&index)));
+}
+
+/// Messages as another version has kept them. Their number stays, and what is still open in the last one.
+pub(super) fn mend(messages: &mut [Message]) {
+    for message in messages.iter_mut().filter(|message| message.role == Role::Assistant) {
+        pair(&mut message.content);
+        if message.content.iter().all(Block::is_reasoning) {
+            message.content.push(Block::Text(String::from("(The rest of this message was cut off.)")));
+        }
+    }
 }
 
 /// The ids of all calls so far.
@@ -145,7 +181,8 @@ fn answer(valid: &mut Vec<Message>, open: Vec<Wanted>, content: Vec<Block>, tool
 
 /// A result that says why there is none.
 pub(super) fn error(id: &str, text: &str) -> ToolResult {
-    ToolResult { tool_use_id: id.to_owned(), status: Status::Error, content: vec![json!({ "text": text })] }
+    let content = vec![json!({ "text": text })];
+    ToolResult { tool_use_id: id.to_owned(), status: Status::Error, content, kind: None }
 }
 
 /// What is said of a call whose end is not known.
@@ -156,6 +193,10 @@ fn interrupted(tools: &Tools, tool: &str) -> String {
 
 /// A result with content that Bedrock takes.
 pub(super) fn legal_result(result: ToolResult) -> ToolResult {
+    ToolResult { content: legal_content(result.content, result.status), ..result }
+}
+
+fn legal_content(content: Vec<Value>, status: Status) -> Vec<Value> {
     let block = |block: Value| match block.get("json") {
         Some(json) => Some(result_content(json)),
         None => Some(block).filter(|block| {
@@ -163,15 +204,15 @@ pub(super) fn legal_result(result: ToolResult) -> ToolResult {
             block.as_object().is_some_and(|fields| fields.len() == 1) && block.get("text").is_none_or(is_filled)
         }),
     };
-    let mut content: Vec<_> = result.content.into_iter().filter_map(block).collect();
+    let mut content: Vec<_> = content.into_iter().filter_map(block).collect();
     if content.is_empty() {
-        let text = match result.status {
+        let text = match status {
             Status::Success => "(The result is empty.)",
             Status::Error => "The call failed, without a reason.",
         };
         content.push(json!({ "text": text }));
     }
-    ToolResult { content, ..result }
+    content
 }
 
 /// The id, if it is legal and not in use; else another one, the same for the same id and ids in use.

@@ -33,6 +33,12 @@ pub(super) struct Entry {
     /// here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Facts>,
+    /// Whether an attempt may have been done before a person was asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_doubt: bool,
+    /// Whether its result is in the conversation already: it ran beside a call that waits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
 }
 
 /// What became of a call.
@@ -47,8 +53,15 @@ pub(super) enum Fate {
     NotRun { reason: String, told: String },
     /// It succeeded, now or before.
     Done { replayed: bool },
-    /// It has no result: kind of failure, what the model was told, and what was changed.
-    Failed { kind: String, message: String, changed: Known },
+    /// It has no result: kind of failure, what the model was told, what was changed, and the record on which a person has to
+    /// decide, if one has to.
+    Failed {
+        kind: String,
+        message: String,
+        changed: Known,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
 }
 
 /// Whether a call without result has changed anything.
@@ -76,6 +89,7 @@ impl Fate {
                     Changed::Unknown => Known::Unknown,
                     Changed::Done => Known::Done,
                 },
+                key: failure.awaits().map(str::to_owned),
             },
         }
     }
@@ -83,7 +97,7 @@ impl Fate {
 
 impl Entry {
     pub const fn new(call: ToolCall, fate: Fate) -> Self {
-        Self { call, fate, before: None }
+        Self { call, fate, before: None, in_doubt: false, answered: false }
     }
 
     /// What is known of its tool: first of all from the deployment that may have begun it.

@@ -32,7 +32,7 @@ pub struct Limits {
     pub max_consecutive_failures: u32,
     /// Failures of the very same call (tool and canonical arguments).
     pub max_identical_failures: u32,
-    /// Tokens of all requests and answers, those of the cache and of failed requests included.
+    /// Tokens of all requests and answers, those of the cache and of failed and interrupted requests included.
     pub max_tokens: u64,
     /// What the tokens may cost, in the currency of [`Limits::prices`]; counts only together with those.
     pub max_cost: Option<f64>,

@@ -16,6 +16,7 @@
 //! | `words` | what the model is told about limits and ends |
 //! | [`report`] | the honest end |
 //! | [`drive`] | does what the machine says |
+//! | [`metrics`] | what requests and turns leave behind |
 //! | [`memory`] | conversations that end with the process |
 //! | [`store`] | conversations in DynamoDB |
 //! | [`bedrock`] | a model on Bedrock, through the SDK |
@@ -33,6 +34,7 @@ mod history;
 mod ledger;
 pub mod limits;
 pub mod memory;
+pub mod metrics;
 pub mod model;
 pub mod report;
 pub mod run;

@@ -88,6 +88,22 @@ pub enum ModelFailureKind {
 }
 
 impl ModelFailureKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::Throttled, Self::Unavailable, Self::Model, Self::Timeout, Self::Invalid, Self::Denied];
+
+    /// The name in lines and scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throttled => "throttled",
+            Self::Unavailable => "unavailable",
+            Self::Model => "model",
+            Self::Timeout => "timeout",
+            Self::Invalid => "invalid",
+            Self::Denied => "denied",
+        }
+    }
+
     /// Whether the same request may be sent once more by the loop.
     pub const fn may_be_repeated(self) -> bool {
         matches!(self, Self::Model)

@@ -41,7 +41,8 @@ pub struct Report {
     pub tool_calls: u32,
     /// The tokens of this turn, as the model has told them.
     pub usage: Usage,
-    /// The tokens that requests without an answer, or with one that told none, are reckoned to have taken.
+    /// The tokens that requests without an answer (failed, given up, lost with their driver), or with one that told none, are
+    /// reckoned to have taken.
     pub estimated: Usage,
     /// How the conversation can go on.
     pub resume: Resume,
@@ -166,6 +167,9 @@ impl Report {
 const UNDECIDED: &str = "It could not be found out whether a person has to approve it, so there is nothing to decide yet. \
                          Resume the turn to look again.";
 
+/// What is said of a call that waits after an attempt that may have been done.
+const IN_DOUBT: &str = "An earlier attempt may have done it. To approve it is to have it tried again.";
+
 /// A list with its title; of many calls the first ones.
 fn section(title: &str, items: &[Item]) -> String {
     const MOST: usize = 10;
@@ -180,15 +184,15 @@ fn section(title: &str, items: &[Item]) -> String {
 }
 
 impl Item {
-    fn of(Entry { call, fate, .. }: &Entry) -> Self {
+    fn of(Entry { call, fate, in_doubt, .. }: &Entry) -> Self {
         let (outcome, message, key) = match fate {
             Fate::Open => ("open", None, None),
             Fate::Waiting(None) => ("awaiting_approval", Some(String::from(UNDECIDED)), None),
-            Fate::Waiting(key) => ("awaiting_approval", None, key.clone()),
+            Fate::Waiting(key) => ("awaiting_approval", in_doubt.then(|| String::from(IN_DOUBT)), key.clone()),
             Fate::NotRun { reason, .. } => ("not_run", Some(format!("not run, because {reason}")), None),
             Fate::Done { replayed: false } => ("success", None, None),
             Fate::Done { replayed: true } => ("replayed", None, None),
-            Fate::Failed { kind, message, .. } => (kind.as_str(), Some(message.clone()), None),
+            Fate::Failed { kind, message, key, .. } => (kind.as_str(), Some(message.clone()), key.clone()),
         };
         let (tool, arguments) = (call.tool.clone(), shown(&call.input));
         Self { tool, arguments, outcome: outcome.to_owned(), message, key, left_undone: false }
@@ -198,7 +202,8 @@ impl Item {
     fn line(&self) -> String {
         let call = format!("{} {}", cut(&self.tool, 80), cut(&self.arguments.to_string(), 200));
         match (&self.key, &self.message, self.outcome.as_str()) {
-            (Some(key), ..) => format!("{call} (key {key})"),
+            (Some(key), Some(message), _) => format!("{call} (key {key}): {}", cut(message, 300)),
+            (Some(key), None, _) => format!("{call} (key {key})"),
             (None, Some(message), _) => format!("{call}: {}", cut(message, 300)),
             (None, None, "replayed") => format!("{call} (it was done before)"),
             _ => call,

@@ -16,7 +16,7 @@ pub struct LoopSettings {
     pub keep: Duration,
     /// `SYSTEM_PROMPT`: what the model is told besides the conversation. Default: nothing.
     pub system: Option<String>,
-    /// `MAX_…`, `PRICES`: how much one turn may take.
+    /// `MAX_…`, `SHORTEST_STEP_MS`, `PRICES`: how much one turn may take.
     pub limits: Limits,
 }
 
@@ -56,6 +56,11 @@ fn limits(env: &mut Env) -> Limits {
     let bytes = env.number("MAX_RESULT_BYTES", limits.max_result_bytes as u64, 1_024..=350_000);
     let limits = Limits {
         max_tokens: env.number("MAX_TOKENS", MAX_TOKENS, 1_000..=10_000_000),
+        shortest_step: Duration::from_millis(env.number(
+            "SHORTEST_STEP_MS",
+            u64::try_from(limits.shortest_step.as_millis()).unwrap_or_default(), // a second
+            1..=60_000,
+        )),
         max_result_bytes: usize::try_from(bytes).unwrap_or(limits.max_result_bytes), // the range is a usize's
         max_cost: env.optional("MAX_COST", "an amount above 0, for example 0.25", amount).filter(|cost| *cost > 0.0),
         prices: env.optional(
@@ -115,9 +120,14 @@ mod tests {
 
     #[test]
     fn each_limit_can_be_set_to_one_and_not_to_nothing() {
-        for name in
-            ["MAX_STEPS", "MAX_TOOL_CALLS", "MAX_CONSECUTIVE_FAILURES", "MAX_IDENTICAL_FAILURES", "MAX_OUTPUT_TOKENS"]
-        {
+        for name in [
+            "MAX_STEPS",
+            "MAX_TOOL_CALLS",
+            "MAX_CONSECUTIVE_FAILURES",
+            "MAX_IDENTICAL_FAILURES",
+            "MAX_OUTPUT_TOKENS",
+            "SHORTEST_STEP_MS",
+        ] {
             assert!(read(&[(name, "1")]).is_ok(), "{name}");
             let fault = read(&[(name, "0")]).expect_err("a fault").to_string();
             assert!(fault.contains(&format!("{name} is \"0\", but must be a whole number from 1 to")), "{fault}");
@@ -130,6 +140,7 @@ mod tests {
             ("MAX_OUTPUT_TOKENS", "6"),
             ("MAX_TOKENS", "7000"),
             ("MAX_RESULT_BYTES", "8000"),
+            ("SHORTEST_STEP_MS", "9"),
             ("MAX_COST", "0.25"),
             ("PRICES", "3, 15, 0.3, 3.75"),
         ];
@@ -141,11 +152,25 @@ mod tests {
             max_identical_failures: 5,
             max_output_tokens: 6,
             max_result_bytes: 8_000,
+            shortest_step: Duration::from_millis(9),
             max_cost: Some(0.25),
             prices: Some(Prices { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 }),
             ..Limits::new(7_000)
         };
         assert_eq!(limits, wanted);
+    }
+
+    #[test]
+    fn every_limit_can_be_set() {
+        let document = include_str!("../../docs/agent-loop.md");
+        let table = document.split("## Limits").nth(1).and_then(|rest| rest.split("\n\n").nth(2));
+        let names = table.expect("a table").lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let mut env = Env::of::<&str, &str>([]);
+        LoopSettings::read(&mut env);
+        let known: Vec<_> = env.names().map(str::to_ascii_lowercase).collect();
+        let missing: Vec<_> =
+            names.filter(|name| !known.iter().any(|known| known.trim_end_matches("_ms") == *name)).collect();
+        assert!(missing.is_empty(), "no setting for {missing:?}");
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! One turn of a conversation: load, drive, let go. The Lambda function and the local chat both call [`Agent::turn`].
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::{
     drive::{Conversations, Driver, Happening, Model, SaveError},
     limits::Limits,
+    metrics::{self, TurnEnd},
     report::Report,
     run::{AgentRun, Approvals},
     store::{ConversationTable, Lease},
@@ -54,7 +59,7 @@ impl TurnError {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::NoConversation => "not_found",
-            Self::Save(SaveError::Superseded) => "busy",
+            Self::Save(SaveError::Superseded | SaveError::Held { .. }) => "busy",
             Self::Save(SaveError::TooLarge { .. }) => "too_large",
             Self::Save(SaveError::Unreadable) => "unreadable",
             Self::Save(SaveError::Unavailable(_)) => "unavailable",
@@ -63,7 +68,7 @@ impl TurnError {
 
     /// Whether the same may succeed later.
     pub const fn retryable(&self) -> bool {
-        matches!(self, Self::Save(SaveError::Superseded | SaveError::Unavailable(_)))
+        matches!(self, Self::Save(SaveError::Superseded | SaveError::Held { .. } | SaveError::Unavailable(_)))
     }
 }
 
@@ -72,6 +77,8 @@ impl TurnError {
 pub struct Around {
     /// The host's id of the request; one that it repeats has the same.
     pub request_id: String,
+    /// Who drives the turn, as others are told who find the conversation driven. No name, no secret: anybody may read it.
+    pub driver: String,
     /// The X-Ray trace header.
     pub trace_id: Option<String>,
     /// When the work must be over.
@@ -115,10 +122,22 @@ impl Agent {
         around: Around,
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Report, TurnError> {
-        let lease = self.table.lease(around.deadline).for_request(&around.request_id);
-        let turn = self.drive(conversation, wish, around, &lease, watch).await;
+        let lease = self.table.lease(around.deadline).for_request(&around.request_id).held_by(&around.driver);
+        let origin = Origin::new(DOOR, &around.request_id, around.trace_id.as_deref());
+        let began = Instant::now();
+        let turn = self.drive(conversation, wish, around, &lease, &origin, watch).await;
         lease.release(conversation).await;
+        if let Ok(report) = &turn {
+            metrics::turn(self.pipeline.telemetry(), &origin, conversation, &self.end_of(report, began.elapsed()));
+        }
         turn
+    }
+
+    fn end_of(&self, report: &Report, duration: Duration) -> TurnEnd {
+        let mut usage = report.usage;
+        usage += report.estimated;
+        let cost = self.limits.prices.map(|prices| prices.of(&usage));
+        TurnEnd { stop: report.stop, duration, steps: report.steps, tool_calls: report.tool_calls, usage, cost }
     }
 
     async fn drive(
@@ -127,6 +146,7 @@ impl Agent {
         wish: Wish,
         around: Around,
         lease: &Lease,
+        origin: &Origin,
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Report, TurnError> {
         let (mut run, revision) = match (lease.load(conversation).await?, &wish) {
@@ -145,7 +165,7 @@ impl Agent {
             conversations: lease,
             ending: &self.ending,
             deadline: around.deadline,
-            origin: Origin::new(DOOR, &around.request_id, around.trace_id.as_deref()),
+            origin: origin.clone(),
             caller: around.caller.with_conversation(conversation),
         };
         Ok(driver.drive(conversation, run, revision, watch).await?.report)

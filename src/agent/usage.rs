@@ -28,6 +28,18 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// What has come since.
+    pub(super) const fn since(&self, before: &Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            cache_read_input_tokens: self.cache_read_input_tokens.saturating_sub(before.cache_read_input_tokens),
+            cache_write_input_tokens: self.cache_write_input_tokens.saturating_sub(before.cache_write_input_tokens),
+        }
+    }
+}
+
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);

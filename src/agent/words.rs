@@ -93,6 +93,12 @@ pub(super) fn interrupted(facts: Option<&Facts>) -> (&'static str, &str) {
     }
 }
 
+/// What is said of a call that waited after an attempt that may have been done, where the user has written something else.
+pub(super) const fn not_approved_in_doubt() -> &'static str {
+    "An earlier attempt may have done this. A person had to approve another one and has not: the user has written something \
+     else instead."
+}
+
 /// What the model is told before its last request.
 pub(super) fn closing(stop: Stop, limits: &Limits) -> String {
     let why = match stop {

@@ -42,7 +42,7 @@ impl Pipeline {
         why: &str,
     ) -> Result<Result<Guard, Answer>, Failure> {
         if run.maybe_done {
-            return ask_in_doubt(run, claim, guard, why).await.map(Err);
+            return ask_in_doubt(run, key, claim, guard, why).await.map(Err);
         }
         if let Some(guard) = guard {
             match guard.release(run.deadline.time_to_settle()).await {
@@ -60,18 +60,24 @@ impl Pipeline {
         run.needs_approval = true;
         claim.for_approval = Some(run.arguments.to_string());
         self.enter(run, key, claim).await.map_err(|failure| match failure.kind() {
-            FailureKind::ApprovalRequired => waits(run.tool(), why, false),
+            FailureKind::ApprovalRequired => waits(run.tool(), why, false).awaiting(key.pk()),
             _ => failure,
         })
     }
 }
 
 /// The same where an attempt may have been done: the record waits as it is.
-async fn ask_in_doubt(run: &mut Run<'_>, claim: &Claim, guard: Option<Guard>, why: &str) -> Result<Answer, Failure> {
+async fn ask_in_doubt(
+    run: &mut Run<'_>,
+    key: &Key,
+    claim: &Claim,
+    guard: Option<Guard>,
+    why: &str,
+) -> Result<Answer, Failure> {
     let unknown = explain::unknown(run.tool(), if why.is_empty() { UNASKED } else { why });
     let Some(guard) = guard else { return Err(unknown) };
     match guard.await_approval(&run.arguments.to_string(), run.deadline.time_to_settle()).await {
-        Ok(Settled::AsWritten) => Err(waits(run.tool(), why, true)),
+        Ok(Settled::AsWritten) => Err(waits(run.tool(), why, true).awaiting(key.pk())),
         Ok(Settled::Superseded(record)) => found(run.report, claim, record).ok_or(unknown),
         // The next call finds the record waiting, or takes it over.
         Err(error) => {

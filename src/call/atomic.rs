@@ -8,10 +8,10 @@ use super::{
     explain,
     pipeline::Pipeline,
     recorded::{Next, note, settle_failure},
-    run::Run,
+    run::{Run, new_owner},
 };
 use crate::{
-    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, decide},
+    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Tried, decide},
     outcome::Failure,
     tool::{ToolError, Write},
 };
@@ -33,21 +33,27 @@ impl Pipeline {
             let ended = match run.attempt().await {
                 Ok(made) => match self.commit(run, key, &claim, made).await {
                     Committed::Done(answer) => return Ok(answer),
-                    Committed::Held(record) => match self.meet(run, key, &claim, record).await? {
-                        Next::End(answer) => return Ok(answer),
-                        Next::Go(held) => {
-                            run.approved = held.is_approved();
-                            guard = Some(held);
-                            if run.lacks_approval() {
-                                match self.ask(run, key, &mut claim, guard.take(), "").await? {
-                                    Ok(approved) => guard = Some(approved),
-                                    Err(answer) => return Ok(answer),
-                                }
-                            }
-                            continue;
+                    Committed::Held(record) => {
+                        // What may still land of this commit must not find a record that is taken over under its owner.
+                        if run.maybe_done && record.owner != claim.owner {
+                            claim.owner = new_owner();
                         }
-                        Next::Acquire | Next::Wait => Ended::Conflict,
-                    },
+                        match self.meet(run, key, &claim, record).await? {
+                            Next::End(answer) => return Ok(answer),
+                            Next::Go(held) => {
+                                run.approved = held.is_approved();
+                                guard = Some(held);
+                                if run.lacks_approval() {
+                                    match self.ask(run, key, &mut claim, guard.take(), "").await? {
+                                        Ok(approved) => guard = Some(approved),
+                                        Err(answer) => return Ok(answer),
+                                    }
+                                }
+                                continue;
+                            }
+                            Next::Acquire | Next::Wait => Ended::Conflict,
+                        }
+                    }
                     Committed::ConditionFailed(error) => {
                         record_was_seen = true; // by the transaction, whose first condition held
                         Ended::Failed(error)
@@ -102,6 +108,10 @@ impl Pipeline {
             return Committed::Not(Ended::NoTime);
         }
         let ended = self.store.commit(key, claim, run.report.attempts, &made.stored, items, time).await;
+        let ended = ended.map(|Tried { commit, in_doubt }| {
+            run.maybe_done |= in_doubt;
+            commit
+        });
         if matches!(ended, Ok(Commit::Done | Commit::Held(_) | Commit::ConditionFailed(..))) {
             run.earn();
         }

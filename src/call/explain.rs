@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::attempt::Ended;
+use super::{approval, attempt::Ended};
 use crate::{
     idempotency::{Record, State},
     outcome::{Changed, Failure, FailureKind},
@@ -25,7 +25,7 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
 /// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
 /// nothing was done. A record that waited for a person keeps what was in doubt before.
 pub fn may_be_done_before(record: &Record, effect: Effect) -> bool {
-    record.maybe_done || record.state == State::Started && effect == Effect::Keyed
+    record.maybe_done || record.state == State::Started && record.begun_as(effect) == Effect::Keyed
 }
 
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.
@@ -63,6 +63,25 @@ pub fn for_this_call(failure: Failure) -> Failure {
     }
 }
 
+/// What a call is told that was refused after an attempt of its own may have been done: by a record that it met since, or
+/// because the table did not answer. Such a refusal speaks for the last step only, and must not deny the ones before.
+pub fn keeping_doubt(tool: &Definition, failure: Failure, maybe_done: bool) -> Failure {
+    if !maybe_done || failure.changed() != Changed::Nothing {
+        return failure;
+    }
+    match failure.kind() {
+        FailureKind::ApprovalRequired => {
+            let waits = approval::waits(tool, "", true);
+            match failure.awaits() {
+                Some(key) => waits.awaiting(key),
+                None => waits,
+            }
+        }
+        FailureKind::Denied => approval::refused(tool, true),
+        _ => unknown(tool, "No answer came to an earlier attempt of this call."),
+    }
+}
+
 fn known(tool: &Definition, ended: &Ended, kind: FailureKind, text: String) -> Failure {
     let hint = match kind {
         FailureKind::Transient => soonest(ended).unwrap_or_else(|| String::from(" Try again later.")),
@@ -83,17 +102,21 @@ pub fn unknown(tool: &Definition, why: &str) -> Failure {
 }
 
 fn unknown_until(tool: &Definition, why: &str, soonest: Option<String>) -> Failure {
-    let once = tool.effect == Effect::Once;
-    let next = if once {
-        String::from("Do not call it again with the same arguments.")
-    } else {
-        String::from(
-            "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended.",
-        ) + &soonest.unwrap_or_default()
-    };
-    Failure::new(FailureKind::OutcomeUnknown, format!("{why} {next}"))
+    if tool.effect == Effect::Once {
+        return lost(tool, why);
+    }
+    let next =
+        "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended.";
+    let soonest = soonest.unwrap_or_default();
+    Failure::new(FailureKind::OutcomeUnknown, format!("{why} {next}{soonest}"))
         .with_changed(Changed::Unknown, tool.wording.unknown.clone())
-        .with_retryable(!once)
+        .with_retryable(true)
+}
+
+/// It may have been done, and another call with the same arguments cannot tell.
+pub fn lost(tool: &Definition, why: &str) -> Failure {
+    let text = format!("{why} Do not call it again with the same arguments.");
+    Failure::new(FailureKind::OutcomeUnknown, text).with_changed(Changed::Unknown, tool.wording.unknown.clone())
 }
 
 fn why(ended: &Ended, reference: &str) -> (FailureKind, String) {
@@ -211,6 +234,18 @@ mod tests {
             };
             assert!(failure.message().ends_with(last), "{effect:?} {ended:?}: {}", failure.message());
             assert!(!failure.message().contains("SECRET"), "{effect:?}: {}", failure.message());
+        }
+    }
+
+    #[test]
+    fn no_refusal_denies_what_an_attempt_before_it_may_have_done() {
+        for (effect, kind) in EFFECTS.into_iter().flat_map(|effect| FailureKind::ALL.map(|kind| (effect, kind))) {
+            let tool = Definition::sample("tool", effect);
+            let kept = keeping_doubt(&tool, Failure::new(kind, "No."), true);
+            assert_eq!((kept.kind(), kept.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown), "{kind}");
+            assert_eq!(kept.waits(), kind == FailureKind::ApprovalRequired, "{kind}");
+            let plain = keeping_doubt(&tool, Failure::new(kind, "No."), false);
+            assert_eq!((plain.kind(), plain.changed()), (kind, Changed::Nothing));
         }
     }
 

@@ -74,6 +74,11 @@ impl Pipeline {
         self.ending.begin();
     }
 
+    /// Where the lines go.
+    pub(crate) fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
+    }
+
     /// The tools.
     pub fn toolbox(&self) -> &Toolbox {
         &self.toolbox
@@ -135,7 +140,8 @@ impl Pipeline {
             (None, _) => self.read(&mut run).await,
             (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
             (Some(key), _) => self.run_recorded(&mut run, key).await,
-        }?;
+        };
+        let answer = answer.map_err(|failure| explain::keeping_doubt(entry.definition(), failure, run.maybe_done))?;
         fit(entry.definition(), answer, around.limit)
     }
 

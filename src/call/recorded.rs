@@ -72,7 +72,7 @@ impl Pipeline {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
-                    Ok(Acquired::Awaiting) => return Err(approval::waits(run.tool(), "", false)),
+                    Ok(Acquired::Awaiting) => return Err(approval::waits(run.tool(), "", false).awaiting(key.pk())),
                     Ok(Acquired::Held(record)) => record,
                     Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
@@ -111,15 +111,19 @@ impl Pipeline {
             Decision::InProgress(_) => Ok(Next::Wait),
             Decision::TakeOver | Decision::UseApproval => self.take_over(run, key, claim, &record).await,
             Decision::MarkUnknown => {
-                match self.store.settle_unknown(key, &record, time).await {
-                    Ok(Settled::AsWritten) => {}
+                let record = match self.store.settle_unknown(key, &record, time).await {
+                    Ok(Settled::AsWritten) => Record { state: State::Unknown, ..record },
                     Ok(Settled::Superseded(_)) => return Ok(Next::Wait), // somebody knows more by now
-                    Err(error) => note(run, &error),
-                }
-                Box::pin(self.reconcile(run, key, claim, Record { state: State::Unknown, ..record })).await
+                    // Not taken for marked: a take-over of what it may become could land when nobody waits for it.
+                    Err(error) => {
+                        note(run, &error);
+                        record
+                    }
+                };
+                Box::pin(self.reconcile(run, key, claim, record)).await
             }
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
-            Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done)),
+            Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done).awaiting(key.pk())),
             Decision::Denied => Err(approval::refused(run.tool(), record.maybe_done)),
             Decision::KeyReused => Err(key_reused()),
         }
@@ -300,7 +304,7 @@ fn in_progress() -> Failure {
 }
 
 fn lost(tool: &Definition) -> Failure {
-    explain::unknown(tool, "An earlier call began this, and its end is not known.")
+    explain::lost(tool, "An earlier call began this, and its end is not known.")
 }
 
 fn key_reused() -> Failure {

@@ -21,10 +21,15 @@ use crate::{
 /// How a call stands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Standing {
-    /// Nothing is recorded of it, and nobody has to decide first; or the pipeline refuses it without doing anything.
+    /// Nothing is recorded of it, and nobody has to decide first. Before it runs also: it will be refused without doing
+    /// anything.
     Clear,
+    /// There is no such tool, or it does not take these arguments: so the call has no record, and cannot have had one.
+    Refused(Failure),
     /// A person has to decide, on the record with this key.
     Waits(String),
+    /// The same, and an attempt before may have been done.
+    WaitsInDoubt(String),
     /// A person has approved it.
     Approved,
     /// A person has refused it.
@@ -77,11 +82,15 @@ impl Pipeline {
 
     /// What the record of this call says. Writes nothing.
     pub async fn recorded(&self, call: &Call, around: &Surroundings) -> Standing {
+        let taken = self.find(call).and_then(|entry| validate(entry, call.arguments.clone()));
+        if let Err(failure) = taken {
+            return Standing::Refused(failure);
+        }
         let (entry, key) = match self.keyed(call, around).await {
             Ok(Keyed { entry, key: Some(key), .. }) => (entry, key),
             // It has no record, and cannot have one.
             Ok(_) => return Standing::Clear,
-            // Whoever made it may have been allowed to, or have had a tool that is another one now, or gone.
+            // Whoever made it may have been allowed to, or have had a tool with other rules.
             Err(_) => return Standing::Unavailable,
         };
         let now = self.store.now();
@@ -97,7 +106,9 @@ impl Pipeline {
     fn standing(&self, record: &Record, claim: &Claim, key: &Key) -> Standing {
         match decide(record, claim, key.args_hash(), self.store.now()) {
             Decision::Acquire | Decision::KeyReused => Standing::Clear,
+            Decision::AwaitApproval if record.maybe_done => Standing::WaitsInDoubt(key.pk().to_owned()),
             Decision::AwaitApproval => Standing::Waits(key.pk().to_owned()),
+            Decision::UseApproval | Decision::Denied if record.maybe_done => Standing::Unknown,
             Decision::UseApproval => Standing::Approved,
             Decision::Denied => Standing::Denied,
             Decision::Replay(stored) => Standing::Done(answer::replay(stored).result),

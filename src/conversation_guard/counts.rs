@@ -90,27 +90,38 @@ impl Counts {
         write(self)
     }
 
-    /// Counts a call, and says why it must not run.
-    pub fn admit(&mut self, limits: &Limits, tally: &Tally, now: Timestamp) -> Option<Failure> {
+    /// Counts a call, and says why it must not run. `beside` are the calls of the same event that will: nobody knows yet how
+    /// they end, so that of equal calls no more run than may fail, and a trial is one call. What has never failed may be asked
+    /// for as often as one likes.
+    pub fn admit(&mut self, limits: &Limits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Failure> {
         self.calls = self.calls.saturating_add(1);
-        let stops = |streak: Option<&Streak>, limit: Option<u32>| {
-            let Streak(failures, last) = *streak?;
-            let is_left_alone = Timestamp::from_secs(last).plus(PAUSE) > now;
-            limit.is_some_and(|limit| failures >= limit && is_left_alone).then_some(failures)
-        };
         let tool = tally.tool.as_ref();
+        let of_tool = tool.map_or(0, |_| beside.iter().filter(|other| other.tool == tally.tool).count());
+        let same = beside.iter().filter(|other| *other == tally).count();
+        let stops = |streak: Option<&Streak>, limit: Option<u32>, may_fail: usize, is_tried: bool| {
+            let (Streak(failures, last), limit) = (*streak?, limit?);
+            let is_left_alone = Timestamp::from_secs(last).plus(PAUSE) > now;
+            let may_fail = u32::try_from(may_fail).unwrap_or(u32::MAX);
+            let is_stopped =
+                if failures < limit { failures.saturating_add(may_fail) >= limit } else { is_left_alone || is_tried };
+            is_stopped.then_some(failures)
+        };
         let text = if let Some(most) = limits.calls.filter(|most| self.calls > *most) {
             format!(
                 "This conversation has had {most} tool calls, the most that it may have, so this one was not run. Call no \
                  more tools: answer with what is known, and tell the user what is left undone."
             )
-        } else if let Some(times) = stops(self.failures.same.get(&tally.digest), limits.identical_failures) {
+        } else if let Some(times) =
+            stops(self.failures.same.get(&tally.digest), limits.identical_failures, same, same > 0)
+        {
+            let times = if times == 1 { String::from("once") } else { format!("{times} times") };
             format!(
-                "The same call, with the same arguments, has failed {times} times in this conversation, so it was not run \
+                "The same call, with the same arguments, has failed {times} in this conversation, so it was not run \
                  again. Mend what its failure said, or tell the user that it does not work."
             )
         } else {
-            let times = stops(tool.and_then(|tool| self.failures.tools.get(tool)), limits.consecutive_failures)?;
+            let streak = tool.and_then(|tool| self.failures.tools.get(tool));
+            let times = stops(streak, limits.consecutive_failures, 0, of_tool > 0)?;
             format!(
                 "The last {times} calls of this tool in this conversation have failed, so this one was not run. Do not call \
                  the tool again now: find another way, or tell the user that it does not work."
@@ -174,14 +185,14 @@ mod tests {
     fn after(limits: &Limits, calls: impl IntoIterator<Item = (Tally, Outcome)>) -> Counts {
         let mut counts = Counts::default();
         for (tally, outcome) in calls {
-            assert_eq!(counts.admit(limits, &tally, NOW), None);
+            assert_eq!(counts.admit(limits, &tally, &[], NOW), None);
             counts.note(limits, &tally, &outcome, NOW);
         }
         counts
     }
 
     fn stopped(counts: &Counts, limits: &Limits, tally: &Tally, now: Timestamp) -> Option<String> {
-        counts.clone().admit(limits, tally, now).map(|failure| {
+        counts.clone().admit(limits, tally, &[], now).map(|failure| {
             assert_eq!((failure.kind(), failure.retryable()), (FailureKind::Rejected, false));
             assert!(failure.message().ends_with("This call changed nothing."), "{}", failure.message());
             failure.message()
@@ -193,7 +204,7 @@ mod tests {
         let limits = Limits { calls: Some(2), ..Limits::default() };
         let mut counts = after(&limits, [(tally("a", json!({})), done()), (tally("b", json!({})), done())]);
         for _ in 0..3 {
-            let failure = counts.admit(&limits, &tally("c", json!({})), NOW).expect("a stop");
+            let failure = counts.admit(&limits, &tally("c", json!({})), &[], NOW).expect("a stop");
             assert!(failure.message().contains("has had 2 tool calls"), "{}", failure.message());
         }
         let later = NOW.plus(PAUSE * 1_000);
@@ -219,11 +230,34 @@ mod tests {
         assert!(text.contains("last 3 calls of this tool"), "{text}");
         assert_eq!(stopped(&counts, &LIMITS, &tally("b", json!({})), NOW), None, "another tool");
         let later = NOW.plus(PAUSE);
-        assert_eq!(counts.admit(&LIMITS, &call(9), later), None, "the trial");
+        assert_eq!(counts.admit(&LIMITS, &call(9), &[], later), None, "the trial");
         counts.note(&LIMITS, &call(9), &failed(FailureKind::Transient), later);
         assert!(stopped(&counts, &LIMITS, &call(10), later).is_some(), "the trial has failed");
         counts.note(&LIMITS, &call(11), &done(), later);
         assert_eq!(stopped(&counts, &LIMITS, &call(10), later), None);
+    }
+
+    #[test]
+    fn of_equal_calls_of_one_event_no_more_run_than_may_fail() {
+        let (call, other) = (tally("a", json!({ "n": 1 })), tally("a", json!({ "n": 2 })));
+        let mut counts = after(&LIMITS, [(call.clone(), failed(FailureKind::NotFound))]);
+        assert_eq!(counts.admit(&LIMITS, &call, &[], NOW), None);
+        assert_eq!(counts.admit(&LIMITS, &call, std::slice::from_ref(&other), NOW), None);
+        let failure = counts.admit(&LIMITS, &call, std::slice::from_ref(&call), NOW).expect("a stop");
+        assert!(failure.message().contains("has failed once in this conversation"), "{}", failure.message());
+        assert_eq!(counts.admit(&LIMITS, &other, &[other.clone(), other.clone()], NOW), None, "it has never failed");
+    }
+
+    #[test]
+    fn a_trial_is_one_call_of_an_event() {
+        let call = |n: u64| tally("a", json!({ "n": n }));
+        let mut counts = after(&LIMITS, (0..3).map(|n| (call(n), failed(FailureKind::Transient))));
+        let later = NOW.plus(PAUSE);
+        assert_eq!(counts.admit(&LIMITS, &call(9), &[tally("b", json!({}))], later), None, "the trial");
+        assert!(counts.admit(&LIMITS, &call(10), &[call(9)], later).is_some());
+        let mut same = after(&LIMITS, vec![(call(1), failed(FailureKind::Transient)); 2]);
+        assert_eq!(same.admit(&LIMITS, &call(1), &[], later), None, "the trial");
+        assert!(same.admit(&LIMITS, &call(1), &[call(1)], later).is_some());
     }
 
     #[test]

@@ -58,11 +58,14 @@ impl<'a> Watch<'a> {
             Memory::Table => read(store, calls, deadline).await?,
         };
         let now = store.now();
+        let mut beside = Vec::new();
         let mut admit = |call: &mut Call| {
             let tally = Tally::of(call, toolbox.get(&call.tool).is_some());
-            let stop = counts.admit(limits, &tally, now);
+            let stop = counts.admit(limits, &tally, &beside, now);
             let is_stopped = stop.is_some();
             call.objection = call.objection.take().or(stop);
+            // What is refused anyway does not run.
+            beside.extend(Some(&tally).filter(|_| call.objection.is_none()).cloned());
             (!is_stopped).then_some(tally)
         };
         let tallies = calls.iter_mut().map(&mut admit).collect();

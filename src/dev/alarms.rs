@@ -103,7 +103,7 @@ const PARAMETERS: [stacks::Parameter<'static>; 11] = [
     ("TopicArn", "The SNS topic that is told; empty for none.", Some("")),
     (
         "FaultPercent",
-        "The share of calls with a fault, in percent, above which a tool's error rate alarms.",
+        "The share of calls with a fault, in percent, above which a tool's error rate alarms, and the model's.",
         Some("10"),
     ),
     ("DeniedCount", "How many refusals of a tool in five minutes alarm.", Some("1")),
@@ -137,7 +137,7 @@ fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
     // The loop runs the same tools, and counts their calls in the same metrics.
     let of_loop =
         [("LoopDeadProcesses", dead_processes("LoopLogGroup")), ("LoopTableThrottled", of_table("LoopTable"))];
-    let of_loop = of_loop.map(|(name, resource)| (String::from(name), resource)).into_iter();
+    let of_loop = of_loop.into_iter().chain(of_model()).map(|(name, resource)| (String::from(name), resource));
     resources.extend(of_loop.chain(of_function("Loop", "LoopName", "turns of the loop")).map(
         |(name, mut resource)| {
             resource["Condition"] = "HasLoop".into();
@@ -186,12 +186,38 @@ fn single(tool: &Definition, rule: &Rule) -> Value {
 
 /// An alarm on the share of calls that a metric counts.
 fn rate(tool: &Definition, rule: &Rule) -> Value {
+    percent(&metric(tool, rule.metric), &metric(tool, "Calls"))
+}
+
+/// How many percent of the calls are counted.
+fn percent(counted: &Value, calls: &Value) -> Value {
     let expression = format!("IF(calls >= {LEAST_CALLS}, 100 * counted / calls, 0)");
     json!({"Metrics": [
         {"Id": "rate", "Label": "percent", "Expression": expression},
-        query("counted", &metric(tool, rule.metric)),
-        query("calls", &metric(tool, "Calls")),
+        query("counted", counted),
+        query("calls", calls),
     ]})
+}
+
+/// The alarms of the model that the loop asks. Of all its metrics these two call for a person: throttles and failures that
+/// the SDK or the loop has mended end no turn, and tokens and money have their limits.
+fn of_model() -> [(&'static str, Value); 2] {
+    let metric = |name: &str| {
+        let dimensions = json!([{"Name": "Service", "Value": {"Ref": "Service"}}]);
+        json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
+    };
+    let mut errors = percent(&metric("ModelErrors"), &metric("ModelRequests"));
+    errors["ComparisonOperator"] = "GreaterThanThreshold".into();
+    errors["Threshold"] = json!({"Ref": "FaultPercent"});
+    let mut denied = metric("ModelDenied");
+    denied["Statistic"] = "Sum".into();
+    denied["Period"] = PERIOD.into();
+    denied["ComparisonOperator"] = "GreaterThanThreshold".into();
+    denied["Threshold"] = 0.into();
+    [
+        ("LoopModelErrors", alarm(errors, (2, 3), "too many requests to the model fail.", "model-errors")),
+        ("LoopModelDenied", alarm(denied, (1, 1), "the model may not be used.", "model-denied")),
+    ]
 }
 
 /// A metric that an expression works with.

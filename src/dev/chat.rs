@@ -177,7 +177,8 @@ impl Talk {
 
     fn around(&self) -> Around {
         let deadline = Deadline::new(Instant::now().checked_add(self.time), self.reserve, self.time);
-        Around { request_id: String::new(), trace_id: None, deadline, caller: Caller::default() }
+        let driver = format!("`dev chat` in the process {}", std::process::id());
+        Around { request_id: String::new(), driver, trace_id: None, deadline, caller: Caller::default() }
     }
 
     /// Asks the person about each call that waits. True if all are decided.

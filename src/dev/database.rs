@@ -20,7 +20,7 @@ use dynoxide::{Database, DynoxideError};
 use serde_json::{Map, Value, json};
 use tokio::{net::TcpListener, sync::oneshot};
 
-use super::{Trouble, foreign::is_foreign, seed};
+use super::{Trouble, foreign::is_foreign, lock::Lock, seed};
 use crate::{aws, settings::RetryMode};
 
 /// The credentials that the embedded DynamoDB takes; any would do.
@@ -44,8 +44,7 @@ impl Embedded {
     ///
     /// If the file is no database, or the port is taken.
     pub async fn start(path: Option<&Path>, port: u16) -> Result<Self, Trouble> {
-        let tables = Tables::open(path)?;
-        tables.fill()?;
+        let tables = Tables::of(path)?;
         let listener = TcpListener::bind(("127.0.0.1", port))
             .await
             .map_err(|error| Trouble(format!("Port {port} of 127.0.0.1 cannot be used: {error}.")))?;
@@ -99,6 +98,15 @@ impl std::fmt::Debug for Tables {
 }
 
 impl Tables {
+    /// The tables, whole. Of several processes that find a new file one after another makes its tables: SQLite keeps each
+    /// statement whole, and not a table with what is noted of it.
+    fn of(path: Option<&Path>) -> Result<Self, Trouble> {
+        let _alone = path.and_then(Lock::wait);
+        let tables = Self::open(path)?;
+        tables.fill()?;
+        Ok(tables)
+    }
+
     fn open(path: Option<&Path>) -> Result<Self, Trouble> {
         let Some(path) = path else { return Database::memory().map(Self).map_err(|error| unusable(&error)) };
         let name = path.to_str().ok_or_else(|| Trouble(format!("The path {} is no UTF-8.", path.display())))?;
@@ -252,6 +260,23 @@ mod tests {
         drop(database);
         let database = Embedded::start(Some(&path), 0).await.expect("the same database");
         assert_eq!(refundable(&client(&database), "ORD-12345").await.as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn many_that_make_one_new_file_at_once_all_find_it_whole() {
+        const MANY: usize = 8;
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, start) = (folder.path().join("orders.db"), std::sync::Barrier::new(MANY));
+        let open = || {
+            start.wait();
+            Tables::of(Some(&path)).and_then(|tables| tables.all(seed::ORDERS)).expect("a database").len()
+        };
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..MANY).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("an answer")).collect()
+        });
+        assert_eq!(found, [3; MANY]);
+        assert!(!path.with_extension("db.lock").exists(), "the lock is left behind");
     }
 
     #[tokio::test]

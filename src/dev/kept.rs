@@ -6,7 +6,10 @@ use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Trouble;
+use super::{
+    Trouble,
+    lock::{Held, Lock},
+};
 use crate::agent::{
     drive::{Conversations, Revision, SaveError},
     memory::InMemory,
@@ -19,6 +22,8 @@ pub struct Kept {
     pub id: String,
     file: Option<PathBuf>,
     memory: InMemory,
+    /// The file is this process's.
+    _lock: Option<Lock>,
 }
 
 /// What the file holds.
@@ -30,13 +35,22 @@ struct State {
 }
 
 impl Kept {
-    /// The conversation in this file, or a new one.
+    /// The conversation in this file, or a new one. Another process that is at the same file is not disturbed: each save would
+    /// be on condition that nobody else has saved, but both would have asked the model and run its calls.
     pub fn open(file: Option<&Path>) -> Result<Self, Trouble> {
+        let lock = file.map(Lock::take).transpose().map_err(|Held| in_use(file))?.flatten();
         let state = file.filter(|file| file.exists()).map(read).transpose()?;
         let new = || format!("local-{:016x}", rand::random::<u64>());
         let id = state.map_or_else(new, |state| state.conversation);
-        Ok(Self { id, file: file.map(Path::to_owned), memory: InMemory::default() })
+        Ok(Self { id, file: file.map(Path::to_owned), memory: InMemory::default(), _lock: lock })
     }
+}
+
+fn in_use(file: Option<&Path>) -> Trouble {
+    let file = file.unwrap_or(Path::new("")).display();
+    Trouble(format!(
+        "Another `dev run-loop` is at the conversation in {file}. Wait until it has ended, or name another file with --state."
+    ))
 }
 
 fn read(file: &Path) -> Result<State, Trouble> {

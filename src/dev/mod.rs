@@ -9,6 +9,7 @@
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
 //! | `run_loop`, `script`, `kept`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
+//! | `lock` | a file that one process at a time may work on |
 //! | `chat` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
@@ -51,6 +52,7 @@ mod foreign;
 mod input;
 mod invoke;
 mod kept;
+mod lock;
 mod output;
 pub mod panels;
 mod run_loop;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::agent::{
     conversation::Message,
-    drive::Model,
+    drive::{Heard, Model},
     limits::{Limits, Prices},
     model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
 };
@@ -192,7 +192,7 @@ impl Model for Scripted {
         &'a self,
         _: &'a ModelRequest,
         _: Duration,
-        heard: &'a mut (dyn FnMut(&str) + Send),
+        heard: &'a mut (dyn FnMut(Heard<'_>) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let reply = &self.replies[(*given).min(self.replies.len() - 1)]; // a script has at least one
@@ -202,7 +202,7 @@ impl Model for Scripted {
             None => Ok(ModelReply::from_converse(reply)),
         };
         if let Ok(reply) = &answer {
-            heard(&reply.message.text());
+            heard(Heard::Text(&reply.message.text()));
         }
         async move { answer }.boxed()
     }

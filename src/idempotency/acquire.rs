@@ -17,7 +17,7 @@ use super::{
 };
 
 const TAKE_OVER: &str = "SET #state = :started, #owner = :new_owner, attempt = :new_attempt, lease_until = :lease, \
-                         expires_at = :expires";
+                         expires_at = :expires, effect = :effect";
 
 /// Who holds the key now.
 #[derive(Debug)]
@@ -79,6 +79,7 @@ impl Store {
             .expression_attribute_values(":new_owner", s(&claim.owner))
             .expression_attribute_values(":new_attempt", n(old.attempt + 1))
             .expression_attribute_values(":lease", n(claim.lease_until.as_millis()))
+            .expression_attribute_values(":effect", s(old.taken_over_as(claim.effect).name()))
             .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()));
         let update = match guard.approval() {
             None => update.update_expression(TAKE_OVER),

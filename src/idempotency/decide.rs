@@ -70,12 +70,23 @@ pub fn decide(record: &Record, claim: &Claim, args_hash: &str, now: Timestamp) -
         State::Completed => Decision::Replay(record.result.clone().unwrap_or(Stored::Omitted(0))),
         State::Unknown => Decision::Unknown,
         State::AwaitingApproval => Decision::AwaitApproval,
+        State::Approved if record.maybe_done && record.begun_as(claim.effect) != claim.effect => Decision::Unknown,
         State::Approved => Decision::UseApproval,
         State::Denied => Decision::Denied,
         State::Started if ours => Decision::Ours,
         State::Started if now <= record.lease_until.plus(TAKE_OVER_MARGIN) => Decision::InProgress(record.lease_until),
-        State::Started if claim.effect == Effect::Once => Decision::MarkUnknown,
-        State::Started => Decision::TakeOver,
+        State::Started if is_repeatable(record.begun_as(claim.effect), claim.effect) => Decision::TakeOver,
+        State::Started => Decision::MarkUnknown,
+    }
+}
+
+/// Whether a call may begin what an execution has begun that is gone. An atomic effect of that one can no longer be
+/// committed, and a keyed one is made once by the system behind, as long as both hand it the same key.
+fn is_repeatable(begun_as: Effect, effect: Effect) -> bool {
+    match begun_as {
+        Effect::Atomic | Effect::ReadOnly => true,
+        Effect::Keyed => effect == Effect::Keyed,
+        Effect::Once => false,
     }
 }
 
@@ -91,6 +102,7 @@ mod tests {
             owner: String::from("other"),
             attempt: 1,
             args_hash: String::from("args"),
+            effect: None,
             result: (state == State::Completed).then(|| Stored::Json(String::from("false"))),
             lease_until: NOW.plus(Duration::from_secs(5)),
             approved_until: None,
@@ -123,6 +135,26 @@ mod tests {
         let after = held.lease_until.plus(TAKE_OVER_MARGIN + Duration::from_millis(1));
         assert_eq!(decided(&held, Effect::Keyed, after), Decision::TakeOver);
         assert_eq!(decided(&held, Effect::Once, after), Decision::MarkUnknown);
+    }
+
+    /// A deployment that changes what a tool promises meets the records of the one before.
+    #[test]
+    fn what_was_begun_under_another_effect_is_run_again_only_if_it_surely_did_nothing() {
+        use Effect::{Atomic, Keyed, Once};
+        let after = record(State::Started).lease_until.plus(TAKE_OVER_MARGIN + Duration::from_millis(1));
+        for (begun_as, effect, decision) in [
+            (Once, Keyed, Decision::MarkUnknown),
+            (Once, Atomic, Decision::MarkUnknown),
+            (Keyed, Once, Decision::MarkUnknown),
+            (Keyed, Atomic, Decision::MarkUnknown),
+            (Atomic, Once, Decision::TakeOver),
+            (Atomic, Keyed, Decision::TakeOver),
+        ] {
+            let left = Record { effect: Some(begun_as), ..record(State::Started) };
+            assert_eq!(decided(&left, effect, after), decision, "{begun_as:?}, then {effect:?}");
+            let approved = Record { state: State::Approved, maybe_done: true, ..left };
+            assert_eq!(decided(&approved, effect, NOW), Decision::Unknown, "{begun_as:?}, then {effect:?}");
+        }
     }
 
     #[test]

@@ -60,5 +60,5 @@ pub use self::{
     record::{Record, State, Stored},
     request::{StoreError, StoreErrorKind},
     store::Store,
-    transaction::Commit,
+    transaction::{Commit, Tried},
 };

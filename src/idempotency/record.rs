@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, tool::Effect};
 
 pub(super) type Item = HashMap<String, AttributeValue>;
 
@@ -86,6 +86,8 @@ pub struct Record {
     pub attempt: u32,
     /// The digest of all arguments.
     pub args_hash: String,
+    /// The effect that the tool had in the version that began it. `None` in records from before this was kept.
+    pub effect: Option<Effect>,
     /// The result, if completed.
     pub result: Option<Stored>,
     /// When the holder's time is up.
@@ -99,6 +101,23 @@ pub struct Record {
 }
 
 impl Record {
+    /// The effect under which it was begun. Where the record does not say, it is that of whoever meets it.
+    pub fn begun_as(&self, effect: Effect) -> Effect {
+        self.effect.unwrap_or(effect)
+    }
+
+    /// The effect that the record keeps when an execution of this effect takes it over. Where the version before may have
+    /// had another effect, nobody may repeat it from here on: what is done twice by two ways is done twice.
+    pub fn taken_over_as(&self, effect: Effect) -> Effect {
+        let begun_as = self.begun_as(effect);
+        let surely_nothing = match self.state {
+            State::Started => begun_as == Effect::Atomic,
+            State::Approved => !self.maybe_done,
+            _ => false,
+        };
+        if begun_as == effect || surely_nothing { effect } else { Effect::Once }
+    }
+
     /// Reads an item. `None` if it is no record of ours: somebody else's item, or a later version's.
     pub(super) fn from_item(item: &Item) -> Option<Self> {
         let text = |name: &str| item.get(name)?.as_s().ok().cloned();
@@ -109,6 +128,7 @@ impl Record {
             owner: text("owner")?,
             attempt: u32::try_from(number("attempt")?).ok()?,
             args_hash: text("args_hash")?,
+            effect: text("effect").and_then(|name| Effect::ALL.into_iter().find(|effect| effect.name() == name)),
             result: text("result").map(Stored::Json).or_else(omitted),
             lease_until: Timestamp::from_millis(number("lease_until")?),
             approved_until: number("approved_until").map(Timestamp::from_secs),

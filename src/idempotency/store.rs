@@ -92,12 +92,13 @@ pub fn is_fenced_in(record: Option<&Record>, owner: &str, attempt: u32, states: 
 /// A record as it is first written.
 pub(super) fn new_item(key: &Key, claim: &Claim, state: State, now: Timestamp) -> Item {
     let tool = key.pk().split('#').next().unwrap_or_default();
-    let attributes: [(&str, AttributeValue); 10] = [
+    let attributes: [(&str, AttributeValue); 11] = [
         ("pk", s(key.pk())),
         ("state", s(state.name())),
         ("owner", s(&claim.owner)),
         ("attempt", n(1)),
         ("args_hash", s(key.args_hash())),
+        ("effect", s(claim.effect.name())),
         ("started_at", n(now.as_millis())),
         ("lease_until", n(claim.lease_until.as_millis())),
         ("expires_at", n(claim.expires_at.as_secs_up())),

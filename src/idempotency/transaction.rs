@@ -27,10 +27,19 @@ pub enum Commit {
     Done,
     /// None are: the key has a record already.
     Held(Record),
-    /// None are: the condition of the write at this index failed. With the item as it stands, if the write asked for it.
+    /// None are: the condition of the tool's write at this index failed. With the item as it stands, if the write asked for it.
     ConditionFailed(usize, Option<Item>),
     /// None are: another transaction was at the same items. Trying again is safe.
     Conflict,
+}
+
+/// The end of a transaction, as its last try says, and what it cannot say.
+#[derive(Debug)]
+pub struct Tried {
+    /// How it ended.
+    pub commit: Commit,
+    /// Whether an earlier try of the same request was not answered. It may still be applied, as soon as the conditions hold.
+    pub in_doubt: bool,
 }
 
 const OPERATION: &str = "TransactWriteItems";
@@ -56,7 +65,7 @@ impl Store {
         result: &Stored,
         writes: Vec<TransactWriteItem>,
         time: Duration,
-    ) -> Result<Commit, StoreError> {
+    ) -> Result<Tried, StoreError> {
         let doubt = Doubt::default();
         let items = std::iter::once(self.record_put(key, claim, result)?).chain(writes).collect();
         let request = self
@@ -67,13 +76,13 @@ impl Store {
             .customize()
             .interceptor(doubt.clone())
             .send();
-        match within(time, OPERATION, request).await.map_err(|error| error.given_up(&doubt))? {
-            Ok(_) => Ok(Commit::Done),
-            Err(error) => match outcome_of(error) {
-                // It may be a conflict with our own first try, whose answer was lost.
-                Ok(Commit::Conflict) if doubt.remains() => Err(StoreError::new(StoreErrorKind::NoAnswer, OPERATION)),
-                outcome => outcome.map_err(|error| error.given(&doubt)),
-            },
+        let ended = within(time, OPERATION, request).await.map_err(|error| error.given_up(&doubt))?;
+        let commit = ended.map_or_else(outcome_of, |_| Ok(Commit::Done)).map_err(|error| error.given(&doubt))?;
+        match (commit, doubt.remains()) {
+            // It may be a conflict with our own first try.
+            (Commit::Conflict, true) => Err(StoreError::new(StoreErrorKind::NoAnswer, OPERATION)),
+            (Commit::Done, _) => Ok(Tried { commit: Commit::Done, in_doubt: false }),
+            (commit, in_doubt) => Ok(Tried { commit, in_doubt }),
         }
     }
 

@@ -1,6 +1,6 @@
-//! Metrics in CloudWatch's embedded metric format: one line a call, on stdout, no API call.
+//! Metrics in CloudWatch's embedded metric format: one line a call, on stdout, no API call. The loop writes lines of its own.
 //!
-//! Dimensions are the service and the tool, both from fixed sets, since every dimension set is a billed metric. Ids are
+//! Dimensions of a call are the service and the tool, both from fixed sets, since every dimension set is a billed metric. Ids are
 //! properties. `timestamp` and `level` stand at the root so that a log-level filter of Lambda cannot drop the line (a line
 //! without them counts as INFO whatever it says).
 //!
@@ -9,14 +9,10 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{
-    Label, Origin, Report, changed_name,
-    metrics::{METRICS, Value},
-    rfc3339,
-};
+use super::{Label, Measured, Origin, Quantity, Report, changed_name, metrics::METRICS, rfc3339};
 use crate::{clock::Timestamp, outcome::Outcome};
 
-/// The line, with its line break.
+/// The line of a call, with its line break.
 pub(super) fn line(
     namespace: &Label,
     service: &Label,
@@ -25,19 +21,32 @@ pub(super) fn line(
     report: &Report,
     outcome: &Outcome,
 ) -> String {
-    let metrics: Vec<_> = METRICS.iter().filter_map(|metric| Some((metric, metric.of(report, outcome)?))).collect();
+    let measured = METRICS.iter().filter_map(|metric| {
+        Some(Measured { name: metric.name, unit: metric.unit(), quantity: metric.of(report, outcome)? })
+    });
+    let dimensions = [("Service", service.as_str()), ("Tool", report.tool)];
+    written(namespace, &dimensions, now, measured.collect(), properties(origin, report, outcome))
+}
+
+/// A line of these metrics under these dimensions, with its line break. What CloudWatch would not take is left out.
+pub(super) fn written(
+    namespace: &Label,
+    dimensions: &[(&str, &str)],
+    now: Timestamp,
+    mut metrics: Vec<Measured>,
+    mut root: Map<String, Json>,
+) -> String {
+    metrics.retain(|metric| !matches!(metric.quantity, Quantity::Amount(amount) if !(0.0..1e100).contains(&amount)));
     let directive = json!({
         "Namespace": namespace.as_str(),
-        "Dimensions": [["Service", "Tool"]],
-        "Metrics": metrics.iter().map(|(metric, _)| json!({"Name": metric.name, "Unit": metric.unit()})).collect::<Vec<_>>(),
+        "Dimensions": [dimensions.iter().map(|(name, _)| *name).collect::<Vec<_>>()],
+        "Metrics": metrics.iter().map(|metric| json!({"Name": metric.name, "Unit": metric.unit})).collect::<Vec<_>>(),
     });
-    let mut root = properties(origin, report, outcome);
     root.insert("_aws".into(), json!({"Timestamp": now.as_millis(), "CloudWatchMetrics": [directive]}));
     root.insert("timestamp".into(), rfc3339(now).into());
     root.insert("level".into(), "INFO".into());
-    root.insert("Service".into(), service.as_str().into());
-    root.insert("Tool".into(), report.tool.into());
-    root.extend(metrics.into_iter().map(|(metric, value)| (metric.name.to_owned(), json_of(value))));
+    root.extend(dimensions.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
+    root.extend(metrics.into_iter().map(|metric| (metric.name.to_owned(), json_of(metric.quantity))));
     Json::Object(root).to_string() + "\n"
 }
 
@@ -55,10 +64,11 @@ fn properties(origin: &Origin, report: &Report, outcome: &Outcome) -> Map<String
     all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into()))).collect()
 }
 
-fn json_of(value: Value) -> Json {
-    match value {
-        Value::Count(count) => count.into(),
-        Value::Time(time) => millis(time),
+fn json_of(quantity: Quantity) -> Json {
+    match quantity {
+        Quantity::Count(count) => count.into(),
+        Quantity::Time(time) => millis(time),
+        Quantity::Amount(amount) => amount.into(),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::Report;
+use super::{Quantity, Report};
 use crate::outcome::{Failure, FailureKind, Fixer, Outcome};
 
 /// One metric of a call.
@@ -30,13 +30,6 @@ enum Source {
     Event(fn(&Report) -> bool),
 }
 
-/// The value of a metric in one line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
-    Count(u32),
-    Time(Duration),
-}
-
 impl Metric {
     /// What is counted or measured, in CloudWatch's words.
     pub const fn unit(&self) -> &'static str {
@@ -52,12 +45,12 @@ impl Metric {
     }
 
     /// Its value for a call that ended so; none if it does not stand in the line.
-    pub(super) fn of(&self, report: &Report, outcome: &Outcome) -> Option<Value> {
+    pub(super) fn of(&self, report: &Report, outcome: &Outcome) -> Option<Quantity> {
         match self.source {
-            Source::Counter(count) => Some(Value::Count(count(report, outcome))),
-            Source::Timer(time) => Some(Value::Time(time(report))),
-            Source::Kind(kind) => (outcome.failure()?.kind() == kind).then_some(Value::Count(1)),
-            Source::Event(happened) => happened(report).then_some(Value::Count(1)),
+            Source::Counter(count) => Some(Quantity::Count(count(report, outcome).into())),
+            Source::Timer(time) => Some(Quantity::Time(time(report))),
+            Source::Kind(kind) => (outcome.failure()?.kind() == kind).then_some(Quantity::Count(1)),
+            Source::Event(happened) => happened(report).then_some(Quantity::Count(1)),
         }
     }
 }

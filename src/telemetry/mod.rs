@@ -20,6 +20,7 @@ mod otel;
 use std::{fmt, io::Write, sync::Mutex, time::Duration};
 
 use aws_smithy_types::{DateTime, date_time::Format};
+use serde_json::{Map, Value};
 use tracing::Span;
 
 pub use self::log::{LogFormat, init_logs};
@@ -30,6 +31,23 @@ use crate::{
     outcome::{Failure, Outcome},
     tool::Definition,
 };
+
+/// What a metric says in one line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Quantity {
+    Count(u64),
+    Time(Duration),
+    /// Money.
+    Amount(f64),
+}
+
+/// One metric of a line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub name: &'static str,
+    pub unit: &'static str,
+    pub quantity: Quantity,
+}
 
 /// The tool name under which calls of unknown names are counted, so that a model cannot make up a metric.
 pub const UNKNOWN_TOOL: &str = "unknown";
@@ -176,6 +194,12 @@ impl Telemetry {
         log::call(origin, report, outcome);
     }
 
+    /// Writes a metric line of the service as a whole.
+    pub(crate) fn measure(&self, metrics: Vec<Measured>, properties: Map<String, Value>) {
+        let dimensions = [("Service", self.service.as_str())];
+        self.write_metrics(&emf::written(&self.namespace, &dimensions, self.clock.now(), metrics, properties));
+    }
+
     /// One write a line, so that lines of calls that end together are not mixed. A line that cannot be written is lost:
     /// the answer matters more.
     fn write_metrics(&self, line: &str) {
@@ -203,7 +227,7 @@ fn changed_name(outcome: &Outcome) -> Option<&'static str> {
 }
 
 /// RFC 3339 in UTC.
-fn rfc3339(time: Timestamp) -> String {
+pub(crate) fn rfc3339(time: Timestamp) -> String {
     let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     // Fails only for years that RFC 3339 cannot write.
     DateTime::from_millis(millis).fmt(Format::DateTime).unwrap_or_default()

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::outcome::NOTHING;
 
 /// The author's answer to "what if this ran twice?".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Nothing changes, however often it runs. No record is kept.
@@ -25,7 +25,10 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The name in logs, metrics and documents.
+    /// Every effect.
+    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Keyed, Self::Atomic, Self::Once];
+
+    /// The name in records, logs, metrics and documents.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read_only",

@@ -220,6 +220,27 @@ fn a_process_that_died_right_after_an_effect_is_followed_by_one_that_does_not_re
     assert_eq!(effects["refunds"].as_array().map(Vec::len), Some(1));
 }
 
+#[test]
+fn of_two_loops_on_one_conversation_the_second_is_refused_and_a_killed_one_is_in_nobodys_way() {
+    let folder = Folder::new();
+    let state = folder.path("talk.json");
+    let loops = ["run-loop", "--state", state.to_str().expect("UTF-8"), "examples/loop/look-up.json"];
+    let mut first =
+        dev().args(loops).args(["--fault", "get_order=hang"]).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut told = BufReader::new(first.stderr.take().expect("stderr")).lines();
+    assert!(told.any(|line| line.expect("UTF-8").starts_with("request 1")));
+    let before = std::fs::read(&state).expect("it is kept");
+    let second = dev().args(loops).output().expect("it runs");
+    let said = String::from_utf8(second.stderr).expect("UTF-8");
+    assert_eq!((second.status.code(), second.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains("Another `dev run-loop` is at the conversation in") && said.contains("talk.json"), "{said}");
+    assert!(!before.is_empty() && !said.contains("request 1"), "nothing was begun: {said}");
+    first.kill().expect("it can be killed");
+    first.wait().expect("it ends");
+    assert_eq!(run(&loops[1..])["stop"], "end_turn");
+    assert!(!folder.path("talk.json.lock").exists(), "the lock is left behind");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_the_loop_with_its_report() {

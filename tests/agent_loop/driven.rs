@@ -12,10 +12,12 @@ use action_group::{
     agent::{
         drive::{Conversations, Driver, Happening, Revision, SaveError},
         memory::InMemory,
-        run::AgentRun,
+        run::{AgentRun, Approvals},
         stop::{Resume, Stop},
+        tools::Tools,
     },
     authorise::Decision,
+    ending::Ending,
     idempotency::Verdict,
     tool::{Caller, Definition},
 };
@@ -25,6 +27,7 @@ use serde_json::{Value, json};
 use crate::{
     machine::{calls, look, says, wide},
     support::Database,
+    toolbox::without_mail,
     world::{Replies, World},
 };
 
@@ -155,15 +158,33 @@ async fn a_driver_killed_between_the_end_of_its_tools_and_the_save_is_followed_b
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_the_tools_of_today_do_not_take_may_have_been_done_by_those_of_yesterday() {
+    let batch = calls([("a", "mail", json!({"to": "ada"}))]);
+    let (mut world, model) = (World::stopped(), Replies::new([says("I see.")]));
+    let mut run = world.run(wide());
+    run.model_replied(batch);
+    world.deploy(without_mail());
+    run.equip(wide(), Tools::of(&world.toolbox), None, Approvals::Pause);
+    run.resumed();
+    run.ask("Stop. Was it sent?");
+    let report = world.driver(&model).drive("c", run, None, &mut |_| {}).await.expect("it is saved").report;
+    assert_eq!((report.unknown.len(), report.failed.len()), (1, 0), "{}", report.text());
+    assert!(model.results().iter().all(|result| result.contains("outcome is unknown")), "{:?}", model.results());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_drivers_call_that_no_tool_takes_is_told_as_such_and_not_as_unknown() {
     let batch = calls([("a", "mail", json!({"to": "ada", "copy": "bob"})), ("b", "letter", json!({"to": "ada"}))]);
     let (world, model) = (World::stopped(), Replies::new([says("I see.")]));
     let mut run = world.run(wide());
     run.model_replied(batch);
     run.resumed();
+    assert_eq!(run.report().unknown.len(), 1, "a name that no deployment had cannot have begun");
     run.ask("Stop. Was it sent?");
     let report = world.driver(&model).drive("c", run, None, &mut |_| {}).await.expect("it is saved").report;
-    assert_eq!((report.unknown.len(), report.failed.len()), (2, 0), "{}", report.text());
-    assert!(model.results().iter().all(|result| result.contains("outcome is unknown")), "{:?}", model.results());
+    let kinds: Vec<_> = report.failed.iter().map(|item| item.outcome.as_str()).collect();
+    assert_eq!((report.unknown.len(), kinds), (0, vec!["invalid_input", "unknown_tool"]), "{}", report.text());
+    let results = model.results();
+    assert!(results[0].contains("copy") && results[1].contains("There is no tool"), "{results:?}");
 }
 
 #[tokio::test]
@@ -362,6 +383,43 @@ async fn the_end_of_the_process_ends_a_request_and_a_call_and_the_report_is_hone
     };
     let (driven, ()) = tokio::join!(world.drive(&model), later);
     assert_eq!((driven.report.stop, driven.report.unknown.len()), (Stop::Interrupted, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_the_end_of_the_process_cuts_off_is_counted_and_a_resumed_turn_goes_on_from_it() {
+    let (mut world, model) = (World::stopped(), Replies::new([]).stammering("Let me see: it is"));
+    let ends = world.ending.clone();
+    let later = async move {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        ends.begin();
+    };
+    let (driven, ()) = tokio::join!(world.drive(&model), later);
+    let cut_off = driven.report.estimated;
+    assert!(cut_off.input_tokens > 10, "{cut_off:?}");
+    assert_eq!(cut_off.output_tokens, 6, "17 bytes were heard");
+    world.ending = Ending::new();
+    let resumed = world.resume(&Replies::new([says("Done.")])).await;
+    assert_eq!((resumed.report.answer.as_str(), resumed.report.estimated), ("Done.", cut_off), "it is counted once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_heard_of_an_answer_that_never_ended_is_counted() {
+    let (world, model) = (World::stopped(), Replies::new([]).stammering("Let me see: it is"));
+    let report = world.drive(&model).await.report;
+    assert_eq!((report.stop, report.estimated.output_tokens), (Stop::Time, 6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_whose_driver_was_killed_is_counted_when_the_turn_is_resumed() {
+    let (world, model) = (World::stopped(), Replies::new([look("a", "x")]));
+    let driver = world.driver(&model);
+    let mut quiet = |_: Happening<'_>| {};
+    let driving = driver.drive("c", world.run(wide()), None, &mut quiet);
+    assert!(tokio::time::timeout(Duration::from_secs(5), driving).await.is_err());
+    assert_eq!(model.asked(), 2, "it has died while the model was asked for the second time");
+    let report = world.resume(&Replies::new([says("Done.")])).await.report;
+    assert_eq!((report.answer.as_str(), report.usage.total()), ("Done.", 60), "two answers have told what they cost");
+    assert!(report.estimated.input_tokens > 30, "{:?}", report.estimated);
 }
 
 #[tokio::test(start_paused = true)]

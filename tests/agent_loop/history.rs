@@ -8,6 +8,7 @@ use action_group::{
     },
     outcome::{Changed, Failure, FailureKind, Outcome},
 };
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
@@ -175,6 +176,105 @@ fn a_tool_of_the_provider_is_never_run_and_its_blocks_are_given_back() {
     machine.go();
     assert_eq!(machine.ran.len(), 1);
     assert_eq!(json!(machine.requests[1].messages[1].content), content);
+}
+
+fn of_server(id: &str) -> Value {
+    json!({"toolUse": {"toolUseId": id, "name": "web_search", "input": {}, "type": "server_tool_use"}})
+}
+
+#[test]
+fn a_call_of_the_provider_without_its_result_is_left_out_and_so_is_a_result_without_its_call() {
+    let (text, asks) =
+        (json!({"text": "Let me see."}), json!({"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}));
+    for broken in [
+        json!([text, of_server("s"), asks]),
+        json!([text, answers("s"), asks]),
+        json!([text, answers("s"), of_server("s"), asks]),
+        json!([of_server("s"), text, of_server("r"), asks]),
+    ] {
+        let left = json!([text, asks]);
+        let mut machine = Machine::new(wide(), [reply(broken.clone(), "tool_use"), says("Done.")]);
+        machine.go();
+        assert_eq!(json!(machine.requests[1].messages[1].content), left, "{broken}");
+        let imported = json!([user(json!([{"text": "Hi."}])), {"role": "assistant", "content": broken}]);
+        assert_eq!(json!(with_history(imported)[1].content), left, "{broken}");
+    }
+}
+
+#[test]
+fn of_calls_of_the_provider_that_were_cut_off_those_with_a_result_stay() {
+    let content = json!([of_server("s"), answers("s"), answers("s"), of_server("r")]);
+    let mut machine = Machine::new(wide(), [reply(content, "max_tokens"), says("Done.")]);
+    machine.go();
+    assert_eq!(json!(machine.requests[1].messages[1].content), json!([of_server("s"), answers("s")]));
+}
+
+#[test]
+fn a_reply_of_nothing_but_a_call_of_the_provider_is_no_message() {
+    let mut machine = Machine::new(wide(), [reply(json!([of_server("s")]), "end_turn"), says("Done.")]);
+    assert_eq!(machine.go().answer, "Done.");
+    assert_eq!(machine.requests[1].messages.len(), 1);
+}
+
+#[test]
+fn a_result_of_the_provider_is_given_back_whole_and_filled() {
+    let typed = json!({"toolResult": {"toolUseId": "s", "type": "web_search_result", "status": "success",
+        "content": [{"text": "found"}]}});
+    let empty = json!({"toolResult": {"toolUseId": "r", "content": []}});
+    let content = json!([of_server("s"), typed, of_server("r"), empty, {"text": "It is."}]);
+    let mut machine = Machine::new(wide(), [reply(content, "end_turn"), says("Done.")]);
+    machine.go();
+    machine.run.ask("Really?");
+    machine.go();
+    let given = json!(machine.requests[1].messages[1].content);
+    assert_eq!(given[1], typed);
+    assert_eq!(given[3]["toolResult"]["content"], json!([{"text": "(The result is empty.)"}]));
+}
+
+#[test]
+fn a_conversation_that_was_kept_with_a_dangling_call_of_the_provider_is_mended_when_it_is_loaded() {
+    for content in [
+        json!([{"text": "Hm."}, of_server("s")]),
+        json!([of_server("s")]),
+        json!([answers("s")]),
+        json!([of_server("s"), {"toolResult": {"toolUseId": "s", "status": "success", "content": []}}]),
+    ] {
+        let mut machine = Machine::new(wide(), [says("Hello."), says("Done.")]);
+        machine.go();
+        let mut kept = json!(machine.run);
+        kept["messages"][1]["content"] = content;
+        machine.run = serde_json::from_value(kept).expect("a run");
+        machine.reload();
+        machine.run.ask("Are you there?");
+        assert_eq!(machine.go().answer, "Done."); // each request is checked
+        assert_eq!(machine.requests[1].messages.len(), 3);
+    }
+}
+
+#[test]
+fn an_imported_result_without_a_status_is_a_success() {
+    let result = json!({"toolResult": {"toolUseId": "A", "content": [{"text": "ok"}]}});
+    let history = json!([user(json!([{"text": "Hi."}])), asks("A", "mail"), user(json!([result]))]);
+    assert_eq!(json!(with_history(history)[2].content[0]), answers("A"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_provider_leaves_of_its_calls_each_request_is_one_that_bedrock_takes(
+        picked in prop::collection::vec((0_usize..6, "[ab]"), 0..9),
+        reason in prop_oneof![Just("tool_use"), Just("end_turn"), Just("max_tokens")],
+    ) {
+        let block = |(kind, id): &(usize, String)| match kind {
+            0 | 1 => of_server(id),
+            2 | 3 => answers(id),
+            4 => json!({"toolUse": {"toolUseId": id, "name": "look", "input": {"what": "x"}}}),
+            _ => json!({"text": "Hm."}),
+        };
+        let content: Value = picked.iter().map(block).collect();
+        let imported = json!([user(json!([{"text": "Hi."}])), {"role": "assistant", "content": content}]);
+        with_history(imported);
+        Machine::new(wide(), [reply(content, reason), says("Done.")]).go();
+    }
 }
 
 #[test]

@@ -4,13 +4,14 @@ use action_group::{
     agent::{
         limits::{Limits, Prices},
         model::{ModelFailureKind, ModelReply},
+        run::{AgentRun, Approvals},
         stop::{Resume, Stop},
     },
-    outcome::FailureKind,
+    outcome::{Changed, Failure, FailureKind, Outcome},
 };
 use serde_json::json;
 
-use crate::machine::{Machine, calls, fails, look, model_fails, reply, says, success, wide};
+use crate::machine::{Machine, asks, calls, fails, look, model_fails, reply, says, success, tools, wide};
 
 const TRIED: &str = "has failed already";
 
@@ -58,6 +59,27 @@ fn asking_again_for_what_is_in_progress_is_no_failure() {
     let replies = (0..5).map(|n| look(&format!("p{n}"), "busy")).chain([says("Waited.")]);
     let limits = Limits { max_identical_failures: 1, max_consecutive_failures: 1, ..wide() };
     assert_eq!(Machine::new(limits, replies).go().answer, "Waited.");
+}
+
+#[test]
+fn what_waits_for_a_person_counts_for_the_same_call_and_not_against_the_tool() {
+    let in_doubt = || {
+        let failure = Failure::new(FailureKind::OutcomeUnknown, "It waits.").with_changed(Changed::Unknown, "?");
+        Outcome::Failure(failure.that_waits().awaiting("mail#1"))
+    };
+    let ends: [fn() -> Outcome; 2] = [|| asks("mail#1"), in_doubt];
+    for end in ends {
+        let mail = |to: &str| calls([("a", "mail", json!({ "to": to }))]);
+        let limits = Limits { max_consecutive_failures: 2, max_identical_failures: 2, ..wide() };
+        let mut run = AgentRun::new(limits, tools()).with_approvals(Approvals::Answer);
+        run.ask("Write to all of them.");
+        let replies = [mail("a"), mail("b"), mail("c"), mail("a"), mail("a"), says("They wait.")];
+        let mut machine = Machine::of(run, replies);
+        machine.outcome = Box::new(move |_| end());
+        machine.go();
+        assert_eq!(machine.ran.len(), 4, "three letters, and the first once again");
+        assert!(machine.offered()[3].contains(&String::from("mail")), "others may need no approval");
+    }
 }
 
 #[test]
@@ -255,6 +277,41 @@ fn failed_requests_and_replies_that_do_not_tell_count_by_estimate() {
     machine.replies = [ModelReply { usage: None, ..says("Hello.") }].into();
     let report = machine.go();
     assert!(report.estimated.input_tokens >= 2 * once && report.estimated.output_tokens > 0, "{report:?}");
+}
+
+#[test]
+fn a_request_whose_driver_is_gone_counts_by_estimate_and_the_limit_sees_it() {
+    let mut machine = Machine::new(wide(), [look("a", "x"), says("Hi.")]);
+    machine.step();
+    machine.step();
+    assert_eq!(machine.run.report().estimated.total(), 0);
+    machine.reload(); // the request after the look-up may have been sent, and its answer is lost
+    let lost = machine.run.report().estimated.input_tokens;
+    assert!(lost > 30, "the answer before has told 30, and a result has come since: {lost}");
+    machine.reload();
+    assert_eq!(machine.run.report().estimated.input_tokens, 2 * lost, "and so may the one of the driver after it");
+
+    let mut machine = Machine::new(Limits { max_tokens: 1_000, ..wide() }, (0..20).map(costing(350, 50, 0)));
+    machine.step();
+    machine.step();
+    machine.reload();
+    assert_eq!((machine.go().stop, machine.requests.len()), (Stop::MaxTokens, 1), "400 are spent, and 400 are lost");
+}
+
+#[test]
+fn a_turn_that_was_put_down_or_is_over_has_lost_no_request() {
+    let mut machine = Machine::new(wide(), [look("a", "x"), says("Hi.")]);
+    machine.run.interrupted();
+    assert!(machine.run.put_down(), "which has to be saved");
+    machine.reload();
+    assert_eq!(machine.run.report().estimated.total(), 0);
+    machine.step();
+    machine.reload(); // with a call to be run
+    machine.step();
+    machine.step();
+    machine.reload(); // at its end
+    let report = machine.go();
+    assert_eq!((report.stop, report.estimated.total()), (Stop::EndTurn, 0));
 }
 
 #[test]

@@ -66,6 +66,11 @@ pub fn fails(kind: FailureKind) -> Outcome {
     Outcome::Failure(Failure::new(kind, "It did not work."))
 }
 
+/// A call that has run and asks for a person by itself.
+pub fn asks(key: &str) -> Outcome {
+    Outcome::Failure(Failure::new(FailureKind::ApprovalRequired, "It waits.").awaiting(key))
+}
+
 pub fn model_fails(kind: ModelFailureKind) -> ModelFailure {
     ModelFailure { kind, sentence: String::from("The model is not there.") }
 }

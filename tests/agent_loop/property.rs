@@ -12,7 +12,7 @@ use std::{
 use action_group::{
     agent::{
         limits::{Limits, TimeLeft},
-        model::{ModelFailure, ModelFailureKind, ModelReply},
+        model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
         run::{AgentRun, Next, ToolCall},
         stop::Stop,
     },
@@ -22,85 +22,11 @@ use action_group::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{legal, machine::tools};
-
-/// What may come next, drawn at random. Each number chooses among what is possible then.
-#[derive(Clone, Debug)]
-struct Chance {
-    /// Kills the process: before the action (0), after it and before it is saved (1), not at all.
-    kill: u8,
-    reply: Value,
-    stop_reason: &'static str,
-    usage: Option<(u64, u64)>,
-    fails: u8,
-    outcomes: Vec<u8>,
-    time: u64,
-    person: u8,
-}
-
-fn block() -> impl Strategy<Value = Value> {
-    let id = prop_oneof![4 => "[ab]", 1 => Just(String::new()), 1 => "[ -~]{1,80}"];
-    let name = prop_oneof![
-        5 => Just("look"),
-        4 => Just("pay"),
-        4 => Just("mail"),
-        1 => Just("no_such_tool"),
-        1 => Just("lo ok"),
-        1 => Just(""),
-    ];
-    let input = prop_oneof![
-        6 => (0_u8..4).prop_map(|n| json!({ "n": n })),
-        1 => Just(json!(null)),
-        1 => Just(json!("words")),
-        1 => Just(json!({"a": {"__type": 1}})),
-    ];
-    let call = (id, name, input)
-        .prop_map(|(id, name, input)| json!({"toolUse": {"toolUseId": id, "name": name, "input": input}}));
-    prop_oneof![
-        6 => call,
-        2 => prop_oneof![Just(""), Just(" "), Just("Some text.")].prop_map(|text| json!({ "text": text })),
-        1 => Just(json!({"reasoningContent": {"reasoningText": {"text": "Hm."}}})),
-        1 => Just(json!({"toolUse": null, "text": null})),
-        1 => Just(json!({"toolResult": {"toolUseId": "a", "status": "success", "content": [{"text": "x"}]}})),
-    ]
-}
-
-fn chance() -> impl Strategy<Value = Chance> {
-    let reasons = prop_oneof![
-        12 => Just("tool_use"),
-        3 => Just("end_turn"),
-        1 => Just("max_tokens"),
-        1 => Just("malformed_tool_use"),
-        1 => Just("stop_sequence"),
-        1 => Just("guardrail_intervened"),
-        1 => Just("brand_new"),
-    ];
-    let usage = prop::option::weighted(0.8, (0_u64..3_000, 0_u64..500));
-    let reply = prop::collection::vec(block(), 0..5).prop_map(Value::from);
-    let outcomes = prop::collection::vec(0_u8..8, 0..6);
-    (0_u8..10, reply, reasons, usage, 0_u8..12, outcomes, 0_u64..20, 0_u8..8).prop_map(
-        |(kill, reply, stop_reason, usage, fails, outcomes, time, person)| Chance {
-            kill,
-            reply,
-            stop_reason,
-            usage,
-            fails,
-            outcomes,
-            time,
-            person,
-        },
-    )
-}
-
-fn limits() -> impl Strategy<Value = Limits> {
-    (1_u32..6, 0_u32..8, 1_u32..4, 1_u32..4, 0_u64..30_000).prop_map(|(steps, calls, row, same, tokens)| Limits {
-        max_steps: steps,
-        max_tool_calls: calls,
-        max_consecutive_failures: row,
-        max_identical_failures: same,
-        ..Limits::new(tokens)
-    })
-}
+use crate::{
+    chance::{Chance, chance, limits},
+    legal,
+    machine::tools,
+};
 
 /// What outlives a process.
 struct World {
@@ -121,6 +47,8 @@ struct World {
     ran: Vec<usize>,
     told_tokens: u64,
     largest_reply: u64,
+    /// All requests to the model.
+    asked: Vec<ModelRequest>,
 }
 
 impl World {
@@ -153,7 +81,11 @@ impl World {
             (false, 1) => {
                 Outcome::Failure(Failure::new(FailureKind::OutcomeUnknown, "?").with_changed(Changed::Unknown, "?"))
             }
-            (false, 2) => failed(FailureKind::ApprovalRequired),
+            (false, 2) => Outcome::Failure(Failure::new(FailureKind::ApprovalRequired, "It waits.").awaiting("pay#2")),
+            (false, 3) => {
+                let failure = Failure::new(FailureKind::OutcomeUnknown, "?").with_changed(Changed::Unknown, "?");
+                Outcome::Failure(failure.that_waits().awaiting("pay#3"))
+            }
             (false, _) => {
                 self.effects.insert(key);
                 success(false)
@@ -177,6 +109,8 @@ fn standing(chance: u8) -> Standing {
         2 => Standing::Unavailable,
         3 => Standing::Done(json!(1)),
         4 => Standing::Unknown,
+        5 => Standing::WaitsInDoubt(String::from("pay#1")),
+        6 => Standing::Refused(Failure::new(FailureKind::InvalidInput, "It is not taken.")),
         _ => Standing::Clear,
     }
 }
@@ -201,6 +135,7 @@ fn act(run: &mut AgentRun, world: &mut World, chance: &Chance) -> bool {
             let shown = json!(request);
             assert_eq!(legal::history::faults(&shown), [""; 0], "{shown}");
             assert!(world.told_tokens < world.limits.max_tokens, "a request without a token left");
+            world.asked.push(request);
             if chance.fails == 0 {
                 let kind =
                     if chance.kill.is_multiple_of(2) { ModelFailureKind::Model } else { ModelFailureKind::Throttled };
@@ -238,10 +173,17 @@ fn act(run: &mut AgentRun, world: &mut World, chance: &Chance) -> bool {
             world.ran.sort_unstable();
             world.ran.dedup();
             assert!(world.ran.len() <= world.limits.max_tool_calls as usize, "too many calls");
-            world.ended = calls.iter().map(|call| call.ordinal).collect();
-            // A driver may lose some of them.
+            // A driver may lose some of them. What asks for a person has no end yet.
             let lost = usize::from(chance.person == 0);
+            let asks = |(_, outcome): &&(usize, Outcome)| outcome.failure().and_then(Failure::awaits).is_some();
+            let waits: BTreeSet<_> = ended.iter().skip(lost).filter(asks).map(|(ordinal, _)| *ordinal).collect();
+            world.ended = calls.iter().map(|call| call.ordinal).filter(|ordinal| !waits.contains(ordinal)).collect();
             run.tools_ended(ended.into_iter().skip(lost).collect());
+            assert_eq!(
+                waits.is_empty(),
+                !matches!(run.next(TimeLeft::UNLIMITED), Next::Pause(_)),
+                "it waits, if one asks"
+            );
         }
         Next::Pause(waiting) => {
             assert!(!waiting.is_empty());
@@ -256,6 +198,82 @@ fn act(run: &mut AgentRun, world: &mut World, chance: &Chance) -> bool {
     false
 }
 
+/// One conversation with these chances, and the requests that it has sent.
+pub fn converse(limits: Limits, chances: &[Chance]) -> Result<Vec<ModelRequest>, TestCaseError> {
+    let mut run = AgentRun::new(limits.clone(), tools()).with_system("Be brief.");
+    run.ask("Please help.");
+    let mut world = World {
+        saved: String::new(),
+        effects: BTreeSet::new(),
+        handed_out: BTreeMap::new(),
+        settled: BTreeSet::new(),
+        ended: Vec::new(),
+        limits,
+        requests: 0,
+        failures: 0,
+        ran: Vec::new(),
+        told_tokens: 0,
+        largest_reply: 0,
+        asked: Vec::new(),
+    };
+    world.save(&run);
+    for chance in chances {
+        // A driver first saves what it is given.
+        world.save(&run);
+        if chance.kill == 0 {
+            run = world.load();
+            world.save(&run);
+        }
+        let again = format!("{:?}", run.next(TimeLeft::UNLIMITED));
+        prop_assert_eq!(again, format!("{:?}", run.next(TimeLeft::UNLIMITED)), "the same, if it is asked again");
+        let before = (world.requests, world.told_tokens);
+        let ended = act(&mut run, &mut world, chance);
+        if chance.kill == 1 {
+            run = world.load(); // what was not saved is lost
+            (world.requests, world.told_tokens) = before; // nor can it be counted
+            world.ended.clear();
+        }
+        world.settled.extend(std::mem::take(&mut world.ended));
+        if ended {
+            match chance.person {
+                0..4 => {
+                    world.save(&run);
+                    run = world.load();
+                }
+                4 => run.interrupted(),
+                _ => {
+                    run.put_down();
+                    world.save(&run);
+                    run = world.load();
+                    run.ask("And now?");
+                    (world.requests, world.told_tokens, world.ran) = (0, 0, Vec::new());
+                }
+            }
+        }
+        // One answer may pass the limit of tokens, by what its model takes beyond the estimate; never two.
+        prop_assert!(world.told_tokens <= world.limits.max_tokens + world.largest_reply);
+    }
+    // Left alone, with a model that only calls and a person that never answers, it ends in a bounded number of actions.
+    let last = Chance {
+        kill: 9,
+        reply: json!([{"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}]),
+        stop_reason: "tool_use",
+        usage: Some((1, 1)),
+        fails: 9,
+        outcomes: vec![7; 6],
+        time: 20,
+        person: 7,
+    };
+    (world.requests, world.ran) = (0, Vec::new());
+    let most = 4 * (world.limits.max_steps as usize + 3);
+    let ended = (0..most).any(|_| {
+        world.save(&run);
+        act(&mut run, &mut world, &last)
+    });
+    prop_assert!(ended, "it goes on and on");
+    Ok(world.asked)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -264,75 +282,6 @@ proptest! {
         limits in limits(),
         chances in prop::collection::vec(chance(), 1..60),
     ) {
-        let mut run = AgentRun::new(limits.clone(), tools());
-        run.ask("Please help.");
-        let mut world = World {
-            saved: String::new(),
-            effects: BTreeSet::new(),
-            handed_out: BTreeMap::new(),
-            settled: BTreeSet::new(),
-            ended: Vec::new(),
-            limits,
-            requests: 0,
-            failures: 0,
-            ran: Vec::new(),
-            told_tokens: 0,
-            largest_reply: 0,
-        };
-        world.save(&run);
-        for chance in &chances {
-            // A driver first saves what it is given.
-            world.save(&run);
-            if chance.kill == 0 {
-                run = world.load();
-                world.save(&run);
-            }
-            let again = format!("{:?}", run.next(TimeLeft::UNLIMITED));
-            prop_assert_eq!(again, format!("{:?}", run.next(TimeLeft::UNLIMITED)), "the same, if it is asked again");
-            let before = (world.requests, world.told_tokens);
-            let ended = act(&mut run, &mut world, chance);
-            if chance.kill == 1 {
-                run = world.load(); // what was not saved is lost
-                (world.requests, world.told_tokens) = before; // nor can it be counted
-                world.ended.clear();
-            }
-            world.settled.extend(std::mem::take(&mut world.ended));
-            if ended {
-                match chance.person {
-                    0..4 => {
-                        world.save(&run);
-                        run = world.load();
-                    }
-                    4 => run.interrupted(),
-                    _ => {
-                        run.put_down();
-                        world.save(&run);
-                        run = world.load();
-                        run.ask("And now?");
-                        (world.requests, world.told_tokens, world.ran) = (0, 0, Vec::new());
-                    }
-                }
-            }
-            // One answer may pass the limit of tokens, by what its model takes beyond the estimate; never two.
-            prop_assert!(world.told_tokens <= world.limits.max_tokens + world.largest_reply);
-        }
-        // Left alone, with a model that only calls and a person that never answers, it ends in a bounded number of actions.
-        let last = Chance {
-            kill: 9,
-            reply: json!([{"toolUse": {"toolUseId": "a", "name": "look", "input": {}}}]),
-            stop_reason: "tool_use",
-            usage: Some((1, 1)),
-            fails: 9,
-            outcomes: vec![7; 6],
-            time: 20,
-            person: 7,
-        };
-        (world.requests, world.ran) = (0, Vec::new());
-        let most = 4 * (world.limits.max_steps as usize + 3);
-        let ended = (0..most).any(|_| {
-            world.save(&run);
-            act(&mut run, &mut world, &last)
-        });
-        prop_assert!(ended, "it goes on and on");
+        converse(limits, &chances)?;
     }
 }

@@ -1,4 +1,5 @@
 //! The tools of these tests: `look` reads, `pay` has an effect and above 100 needs a person, `mail` must happen once.
+//! A mail to the boss, and a payment of 13 after an attempt without answer, ask for a person in their own code.
 
 use std::{
     sync::{Arc, Mutex},
@@ -91,6 +92,12 @@ impl Tool for Pays {
 
     async fn call(&self, pay: Pay, context: &CallContext) -> Result<Success<Value>, ToolError> {
         note(&self.0, Self::NAME, &pay.amount, context);
+        if pay.amount == 13 && !context.is_approved() {
+            return Err(match context.attempt() {
+                1 => ToolError::no_answer("The bank gave no clear answer."),
+                _ => ToolError::approval_required("Thirteen is an unlucky number."),
+            });
+        }
         Ok(json!({"paid": pay.amount}).into())
     }
 }
@@ -107,6 +114,7 @@ impl Tool for Mails {
     async fn call(&self, mail: Mail, context: &CallContext) -> Result<Success<Value>, ToolError> {
         note(&self.0, Self::NAME, &mail.to, context);
         match mail.to.as_str() {
+            "boss" if !context.is_approved() => Err(ToolError::approval_required("The boss gets few mails.")),
             "lost" => Err(ToolError::no_answer("The mail server gave no clear answer.")),
             other => act(other).await,
         }

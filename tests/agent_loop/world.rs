@@ -11,7 +11,7 @@ use std::{
 use action_group::{
     agent::{
         conversation::Block,
-        drive::{Conversations, Driven, Driver, Model},
+        drive::{Conversations, Driven, Driver, Happening, Heard, Model},
         limits::Limits,
         memory::InMemory,
         model::{ModelFailure, ModelReply, ModelRequest},
@@ -31,7 +31,7 @@ use serde_json::json;
 use crate::{
     legal,
     machine::wide,
-    support::Scripted,
+    support::{Lines, Scripted},
     toolbox::{Log, toolbox},
 };
 
@@ -40,11 +40,37 @@ pub struct Replies {
     given: Vec<ModelReply>,
     asked: AtomicUsize,
     requests: Mutex<Vec<ModelRequest>>,
+    /// What is heard of the answer that never comes to its end.
+    stammers: &'static str,
+    /// How it ends then.
+    fails: Option<ModelFailure>,
+    /// The attempts of each request, and which of them were throttled.
+    tried: Vec<bool>,
 }
 
 impl Replies {
     pub fn new(replies: impl IntoIterator<Item = ModelReply>) -> Self {
-        Self { given: replies.into_iter().collect(), asked: AtomicUsize::new(0), requests: Mutex::default() }
+        let given = replies.into_iter().collect();
+        Self {
+            given,
+            asked: AtomicUsize::new(0),
+            requests: Mutex::default(),
+            stammers: "",
+            fails: None,
+            tried: Vec::new(),
+        }
+    }
+
+    pub fn failing(self, failure: ModelFailure) -> Self {
+        Self { fails: Some(failure), ..self }
+    }
+
+    pub fn tried<const N: usize>(self, throttled: [bool; N]) -> Self {
+        Self { tried: throttled.into(), ..self }
+    }
+
+    pub fn stammering(self, stammers: &'static str) -> Self {
+        Self { stammers, ..self }
     }
 
     pub fn asked(&self) -> usize {
@@ -68,17 +94,22 @@ impl Model for Replies {
         &'a self,
         request: &'a ModelRequest,
         _: Duration,
-        heard: &'a mut (dyn FnMut(&str) + Send),
+        heard: &'a mut (dyn FnMut(Heard<'_>) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
         assert_eq!(legal::history::faults(&json!(request)), [""; 0], "{}", json!(request));
         self.requests.lock().unwrap().push(request.clone());
         let reply = self.given.get(self.asked.fetch_add(1, Ordering::SeqCst)).cloned();
         async move {
-            match reply {
-                Some(reply) => {
-                    heard(&reply.message.text());
-                    Ok(reply)
-                }
+            for (number, throttled) in (1..).zip(self.tried.iter().copied()) {
+                heard(Heard::Attempt { number, throttled });
+            }
+            if let Some(reply) = reply {
+                heard(Heard::Text(&reply.message.text()));
+                return Ok(reply);
+            }
+            heard(Heard::Text(self.stammers));
+            match self.fails.clone() {
+                Some(failure) => Err(failure),
                 None => std::future::pending().await,
             }
         }
@@ -92,22 +123,34 @@ pub struct World {
     pub pipeline: Pipeline,
     pub conversations: InMemory,
     pub ending: Ending,
+    /// The metric lines.
+    pub lines: Lines,
     pub time: Duration,
 }
 
 impl World {
     pub fn on(store: Store) -> Self {
         let (toolbox, log) = toolbox();
-        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink())));
+        let lines = Lines::default();
+        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(lines.clone())));
         let pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
         let (conversations, ending) = (InMemory::default(), Ending::new());
-        Self { toolbox, log, pipeline, conversations, ending, time: Duration::from_mins(1) }
+        Self { toolbox, log, pipeline, conversations, ending, lines, time: Duration::from_mins(1) }
     }
 
     /// Without a socket, for a stopped clock.
     pub fn stopped() -> Self {
         let clock = Clock::following_tokio(action_group::clock::Timestamp::from_secs(1_000_000));
         Self::on(Store::new(Scripted::default().client(), "records", clock))
+    }
+
+    /// The same world with other tools.
+    pub fn deploy(&mut self, toolbox: Arc<Toolbox>) {
+        let telemetry = Arc::new(Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink())));
+        let clock = Clock::following_tokio(action_group::clock::Timestamp::from_secs(1_000_000));
+        let store = Store::new(Scripted::default().client(), "records", clock);
+        self.pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
+        self.toolbox = toolbox;
     }
 
     pub fn run(&self, limits: Limits) -> AgentRun {
@@ -130,6 +173,22 @@ impl World {
 
     pub async fn drive(&self, model: &Replies) -> Driven {
         self.driver(model).drive("c", self.run(wide()), None, &mut |_| {}).await.expect("it is saved")
+    }
+
+    /// Drives it, and dies as soon as it has been told this.
+    pub async fn killed_at(&self, model: &Replies, is_the_moment: impl Fn(&Happening<'_>) -> bool + Send + Sync) {
+        let mut watch = |happening: Happening<'_>| assert!(!is_the_moment(&happening), "killed");
+        let (driver, run) = (self.driver(model), self.run(wide()));
+        let driving = driver.drive("c", run, None, &mut watch);
+        assert!(std::panic::AssertUnwindSafe(driving).catch_unwind().await.is_err(), "it was not killed");
+    }
+
+    /// The person writes, instead of deciding or resuming.
+    pub async fn say(&self, text: &str, model: &Replies) -> Driven {
+        let (mut run, revision) = self.conversations.load("c").await.expect("it is there").expect("a conversation");
+        run.resumed();
+        run.ask(text);
+        self.driver(model).drive("c", run, Some(revision), &mut |_| {}).await.expect("it is saved")
     }
 
     pub async fn resume(&self, model: &Replies) -> Driven {

@@ -41,6 +41,13 @@ pub fn faults(request: &Value) -> Vec<String> {
         } else {
             let all_known = given.iter().all(|id| server.iter().any(|one| one["toolUseId"] == *id));
             hold(all_known, format!("message {index}: only server tools have results here"));
+            let at = |name: &str, id: &Value| content.iter().position(|block| block[name]["toolUseId"] == *id);
+            for id in server.iter().map(|one| &one["toolUseId"]) {
+                hold(
+                    given.iter().filter(|given| *given == id).count() == 1 && at("toolUse", id) < at("toolResult", id),
+                    format!("message {index}: the server tool {id} has its one result, after it"),
+                );
+            }
         }
         let ours = uses.iter().filter(|one| one["type"] != "server_tool_use");
         asked = ours.map(|one| one["toolUseId"].clone()).collect();

@@ -4,11 +4,11 @@
 use std::{sync::OnceLock, time::Duration};
 
 use action_group::{
-    call::decisions::{Ended, Settling, failure, may_be_done, may_be_done_before, retry, settling},
+    call::decisions::{Ended, Settling, failure, keeping_doubt, may_be_done, may_be_done_before, retry, settling},
     clock::Timestamp,
     idempotency::{Claim, Decision, Record, State, StoreErrorKind, Stored, decide},
     outcome::{Changed, Failure, FailureKind},
-    tool::{Definition, Effect, Route, Scope, ToolErrorKind, Wording},
+    tool::{Definition, Effect, Route, Scope, ToolError, ToolErrorKind, Wording},
 };
 
 use super::table::{ARGUMENTS, Entry, Holder, Reply, Write, approval_of};
@@ -164,8 +164,8 @@ impl Caller {
         !matches!(self.step, Step::Idle | Step::Dead | Step::Ended(_))
     }
 
-    fn entry(&self, now: Timestamp) -> Entry {
-        Entry { owner: self.name, now, lease_until: self.lease_until, expires_at: self.expires_at }
+    fn entry(&self, effect: Option<Effect>, now: Timestamp) -> Entry {
+        Entry { owner: self.name, effect, now, lease_until: self.lease_until, expires_at: self.expires_at }
     }
 
     fn claim(&self, effect: EffectOf) -> Claim {
@@ -179,13 +179,13 @@ impl Caller {
     }
 
     /// The request of this step, if it writes to the table.
-    pub fn write(&self, now: Timestamp) -> Option<Write> {
+    pub fn write(&self, effect: Option<Effect>, now: Timestamp) -> Option<Write> {
         let holder = self.holder;
         let held = || holder.expect("a guard");
         Some(match &self.step {
             Step::Acquire => {
                 let state = if self.needs_approval { State::AwaitingApproval } else { State::Started };
-                Write::Acquire(self.entry(now), state)
+                Write::Acquire(self.entry(effect, now), state)
             }
             Step::GiveUpAcquiring => Write::Release(Holder { owner: self.name, attempt: 1, approved_until: None }),
             Step::GiveUpTakingOver(old) => match old.state {
@@ -193,10 +193,10 @@ impl Caller {
                 State::Unknown => Write::MarkUnknown(self.next(old)),
                 _ => Write::Relinquish(self.next(old)),
             },
-            Step::TakeOver(old, _) => Write::TakeOver(self.entry(now), old.clone()),
+            Step::TakeOver(old, _) => Write::TakeOver(self.entry(effect, now), old.clone()),
             Step::MarkUnknown(old) => Write::SettleUnknown(old.clone()),
             Step::Complete(result, _) => Write::Complete(held(), result),
-            Step::Commit => Write::Commit(self.entry(now), self.name),
+            Step::Commit => Write::Commit(self.entry(effect, now), self.name),
             Step::Settle(Settling::Release, _) | Step::ReleaseToAsk => Write::Release(held()),
             Step::AskInDoubt => Write::AwaitApproval(held()),
             Step::Settle(Settling::MarkUnknown, _) => Write::MarkUnknown(held()),
@@ -220,25 +220,26 @@ impl Caller {
         let asked_again = std::mem::take(&mut self.asked_again);
         match self.step.clone() {
             Step::Acquire => match reply {
-                Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired),
+                Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired, now),
                 Ok(Ok(())) => self.go(Holder { owner: self.name, attempt: 1, approved_until: None }, now),
                 Ok(Err(record)) => self.meet(record.expect("a put fails on a record"), now),
                 Err(StoreErrorKind::NoAnswer) => self.step = Step::GiveUpAcquiring,
-                Err(_) => self.told(FailureKind::Transient),
+                Err(_) => self.told(FailureKind::Transient, now),
             },
-            Step::GiveUpAcquiring | Step::GiveUpTakingOver(_) => self.told(FailureKind::Transient),
+            Step::GiveUpAcquiring | Step::GiveUpTakingOver(_) => self.told(FailureKind::Transient, now),
             Step::TakeOver(old, done) => self.took_over(&old, done, reply, now),
             Step::MarkUnknown(old) => match reply {
                 Ok(Err(Some(found))) if found.owner != old.owner || found.state != State::Unknown => self.wait(now),
-                _ => self.step = Step::Reconcile(Record { state: State::Unknown, ..old }),
+                Ok(_) => self.step = Step::Reconcile(Record { state: State::Unknown, ..old }),
+                Err(_) => self.step = Step::Reconcile(old),
             },
             Step::Complete(result, replayed) => self.completed(result, replayed, reply),
             // What a client has sent before may have been applied, although now it is refused.
-            Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), now),
-            Step::Commit => self.committed(reply, now),
+            Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), true, now),
+            Step::Commit => self.committed(reply, asked_again, now),
             Step::Settle(_, answer) => self.step = Step::Ended(self.found(reply).unwrap_or(answer)),
             Step::AskInDoubt => self.asked_in_doubt(reply),
-            Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient),
+            Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient, now),
             Step::ReleaseToAsk => {
                 if released(&reply, self.name) {
                     self.renew();
@@ -265,7 +266,7 @@ impl Caller {
             }
             Ok(Err(None)) => self.wait(now),
             Err(StoreErrorKind::NoAnswer) => self.step = Step::GiveUpTakingOver(old.clone()),
-            Err(_) => self.told(FailureKind::Transient),
+            Err(_) => self.told(FailureKind::Transient, now),
         }
     }
 
@@ -281,12 +282,22 @@ impl Caller {
         });
     }
 
-    fn committed(&mut self, reply: Written, now: &Now) {
+    /// A condition of the tool's own failed. What was sent before may still be applied, should it come to hold.
+    pub fn commit_rejected(&mut self, now: &Now) {
+        self.maybe_done |= std::mem::take(&mut self.asked_again);
+        self.failed(&Ended::Failed(ToolError::rejected("No.")), now);
+    }
+
+    fn committed(&mut self, reply: Written, asked_again: bool, now: &Now) {
+        self.maybe_done |= asked_again && reply.as_ref().is_ok_and(Result::is_err);
         match reply {
             Ok(Ok(())) => self.step = Step::Ended(Answer::Success { result: self.name.into(), replayed: false }),
             Ok(Err(record)) => {
                 let record = record.expect("a put fails on a record");
                 let ours = record.owner == self.name;
+                if self.maybe_done && !ours {
+                    self.renew();
+                }
                 self.meet(record, now);
                 if let Step::Ended(Answer::Success { replayed, .. }) = &mut self.step {
                     *replayed &= !ours;
@@ -312,9 +323,9 @@ impl Caller {
             Decision::MarkUnknown => self.step = Step::MarkUnknown(record),
             Decision::Unknown => self.step = Step::Reconcile(record),
             Decision::AwaitApproval | Decision::Denied if record.maybe_done => self.doubted(),
-            Decision::AwaitApproval => self.told(FailureKind::ApprovalRequired),
-            Decision::Denied => self.told(FailureKind::Denied),
-            Decision::KeyReused => self.told(FailureKind::KeyReused),
+            Decision::AwaitApproval => self.told(FailureKind::ApprovalRequired, now),
+            Decision::Denied => self.told(FailureKind::Denied, now),
+            Decision::KeyReused => self.told(FailureKind::KeyReused, now),
         }
     }
 
@@ -335,12 +346,12 @@ impl Caller {
         match found {
             Ok(Some(record)) => self.meet(record, now),
             Ok(None) => self.step = Step::Acquire,
-            Err(_) => self.told(FailureKind::Transient),
+            Err(_) => self.told(FailureKind::Transient, now),
         }
     }
 
-    pub fn stop_waiting(&mut self) {
-        self.told(FailureKind::InProgress);
+    pub fn stop_waiting(&mut self, now: &Now) {
+        self.told(FailureKind::InProgress, now);
     }
 
     fn go(&mut self, holder: Holder, now: &Now) {
@@ -387,15 +398,18 @@ impl Caller {
 
     /// What the look before a failure found.
     fn fails_unless_done(&mut self, answer: Answer, found: Result<Option<Record>, StoreErrorKind>, now: &Now) {
+        let for_this_call =
+            if answer == Answer::Nothing { Answer::Told(FailureKind::Rejected) } else { answer.clone() };
         self.step = Step::Ended(match found {
             Ok(Some(record)) => match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
                 Decision::Replay(Stored::Json(result)) => {
                     Answer::Success { result, replayed: record.owner != self.name }
                 }
-                _ => answer,
+                Decision::Acquire => answer,
+                _ => for_this_call,
             },
-            Err(_) if answer == Answer::Nothing => Answer::Told(FailureKind::Rejected),
-            Ok(None) | Err(_) => answer,
+            Ok(None) => answer,
+            Err(_) => for_this_call,
         });
     }
 
@@ -460,8 +474,13 @@ impl Caller {
         Some(Answer::Success { result, replayed: record.owner != self.name })
     }
 
-    fn told(&mut self, kind: FailureKind) {
-        self.step = Step::Ended(Answer::Told(kind));
+    /// The call is refused: without denying what may have been done.
+    fn told(&mut self, kind: FailureKind, now: &Now) {
+        let failure = keeping_doubt(now.effect.definition(), Failure::new(kind, ""), self.maybe_done);
+        self.step = Step::Ended(match failure.changed() {
+            Changed::Nothing => Answer::Told(kind),
+            _ => Answer::Unknown { retryable: failure.retryable() },
+        });
     }
 }
 

@@ -31,7 +31,9 @@ type Choice = (u8, usize, usize, u64);
 fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
     let now = START.plus(Duration::from_secs(second));
     let expires_at = now.plus(Duration::from_secs(20));
-    let entry = Entry { owner: OWNERS[owner], now, lease_until: now.plus(Duration::from_millis(1)), expires_at };
+    let effect = Some(Effect::ALL[owner + 1]);
+    let entry =
+        Entry { owner: OWNERS[owner], effect, now, lease_until: now.plus(Duration::from_millis(1)), expires_at };
     let Some(old) = seen.get(about % seen.len().max(1)) else { return Write::Acquire(entry, State::Started) };
     let owner = OWNERS.into_iter().find(|owner| *owner == old.owner).expect("one of ours");
     let holder = Holder { owner, attempt: old.attempt, approved_until: old.approved_until };
@@ -53,12 +55,12 @@ fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
 async fn send(database: &Database, key: &Key, write: &Write) {
     let claim = |entry: &Entry, awaiting: bool| Claim {
         owner: entry.owner.into(),
-        effect: Effect::Keyed,
+        effect: entry.effect.expect("ours say so"),
         lease_until: entry.lease_until,
         expires_at: entry.expires_at,
         for_approval: awaiting.then(|| String::from("{}")),
     };
-    let entry = Entry { owner: "", now: START, lease_until: START, expires_at: START };
+    let entry = Entry { owner: "", effect: Some(Effect::Keyed), now: START, lease_until: START, expires_at: START };
     let store = |now| database.store_at(now);
     let guard = |holder: &Holder| {
         let held = Record {
@@ -66,6 +68,7 @@ async fn send(database: &Database, key: &Key, write: &Write) {
             owner: holder.owner.into(),
             attempt: holder.attempt,
             args_hash: String::new(),
+            effect: None,
             result: None,
             lease_until: START,
             approved_until: holder.approved_until,

@@ -20,7 +20,7 @@ mod world;
 use std::time::Instant;
 
 use caller::{
-    Doubt,
+    Doubt, EffectOf,
     EffectOf::{Atomic, Keyed, Once},
 };
 use stateright::{Checker, Model, Path};
@@ -34,6 +34,7 @@ const APPROVAL: &[u64] = &[0, 3_200, 3_700_000];
 /// Two callers, and two things that go wrong.
 const TWO: Protocol = Protocol {
     effect: Once,
+    later_effect: None,
     callers: 2,
     faults: 2,
     approval: Approval::No,
@@ -43,6 +44,7 @@ const TWO: Protocol = Protocol {
     doubt: Doubt::Kept,
     margin: true,
     asks_heirs: true,
+    remembers: true,
 };
 
 /// Three callers, and one thing that goes wrong.
@@ -118,6 +120,22 @@ fn a_record_from_before_the_limit_was_lowered_is_no_approval() {
     }
 }
 
+/// Every two versions of a tool that promise different things.
+fn changes() -> impl Iterator<Item = (EffectOf, EffectOf)> {
+    let all = [Once, Keyed, Atomic];
+    all.into_iter().flat_map(move |effect| all.map(|later| (effect, later))).filter(|(effect, later)| effect != later)
+}
+
+/// A version that has another promise for the tool meets the records of the one before.
+#[test]
+fn an_effect_that_a_new_version_changes_is_at_most_once_all_the_same() {
+    for (effect, later) in changes() {
+        let protocol = Protocol { effect, later_effect: Some(later), ..TWO };
+        holds(&format!("{effect:?}, then {later:?}"), Protocol { faults: 1, ..protocol.clone() });
+        holds(&format!("{effect:?}, then {later:?}, with reconcile"), Protocol { reconciles: true, ..protocol });
+    }
+}
+
 #[test]
 #[ignore = "takes minutes: three things go wrong at once"]
 fn an_effect_happens_at_most_once_whatever_three_things_break() {
@@ -126,6 +144,10 @@ fn an_effect_happens_at_most_once_whatever_three_things_break() {
         holds(&format!("{effect:?}, three callers"), Protocol { effect, ..THREE });
     }
     holds("Once with reconcile, three callers", Protocol { reconciles: true, ..THREE });
+    for (effect, later) in changes() {
+        let name = format!("{effect:?}, then {later:?}, two faults");
+        holds(&name, Protocol { effect, later_effect: Some(later), ..TWO });
+    }
     holds("Keyed, approval AskedAtTimes, three faults", Protocol { faults: 3, ..ASKED_AT_TIMES });
     for approval in [Approval::ByPolicy, Approval::AskedByTheTool] {
         for effect in [Once, Keyed, Atomic] {
@@ -157,6 +179,15 @@ fn without_asking_whoever_takes_over_the_check_fails() {
     for effect in [Once, Keyed] {
         let protocol = Protocol { effect, asks_heirs: false, ..LOWERED_LIMIT };
         fails(&format!("{effect:?}, approval ByLaterPolicy, heirs unasked"), SAFE, protocol);
+    }
+}
+
+/// A version whose tool promises something else takes a record over as if it were one of its own.
+#[test]
+fn without_the_effect_in_the_record_the_check_fails() {
+    for (effect, later) in [(Once, Keyed), (Once, Atomic), (Keyed, Atomic)] {
+        let protocol = Protocol { effect, later_effect: Some(later), remembers: false, ..THREE };
+        fails(&format!("{effect:?}, then {later:?}, without the effect"), SAFE, protocol);
     }
 }
 

@@ -7,12 +7,15 @@ use action_group::{
         APPROVED_FOR, Record, State, Stored,
         conditions::{is_fenced_in, is_free, may_commit},
     },
+    tool::Effect,
 };
 
 /// What an execution puts into a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     pub owner: &'static str,
+    /// `None` in the variant whose records do not say.
+    pub effect: Option<Effect>,
     pub now: Timestamp,
     pub lease_until: Timestamp,
     pub expires_at: Timestamp,
@@ -81,6 +84,7 @@ fn update(record: &mut Record, write: &Write) {
         Write::TakeOver(entry, old) => {
             record.state = State::Started;
             record.owner = entry.owner.into();
+            record.effect = entry.effect.map(|effect| old.taken_over_as(effect));
             record.attempt = old.attempt + 1;
             record.lease_until = entry.lease_until;
             record.expires_at = whole_seconds(entry.expires_at);
@@ -127,6 +131,7 @@ fn first(entry: &Entry, state: State, result: Option<&str>) -> Record {
         owner: entry.owner.into(),
         attempt: 1,
         args_hash: ARGUMENTS.into(),
+        effect: entry.effect,
         result: result.map(|json| Stored::Json(json.into())),
         lease_until: entry.lease_until,
         approved_until: None,

@@ -23,11 +23,16 @@ const LATE_KILL: Duration = Duration::from_millis(700);
 /// The clocks of the callers, in milliseconds beside the true time: a second apart at most.
 const SKEW: [i64; 3] = [-500, 500, 0];
 
+/// What a keyed effect makes, whoever makes it.
+const LABEL: &str = "label";
+
 /// One configuration to check.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "what a tool can do, and what is taken away from the code's protocol")]
 pub struct Protocol {
     pub effect: EffectOf,
+    /// The tool's effect in the version of every caller but the first, if it is another one there.
+    pub later_effect: Option<EffectOf>,
     pub callers: usize,
     /// How many things may go wrong.
     pub faults: u8,
@@ -45,6 +50,8 @@ pub struct Protocol {
     pub margin: bool,
     /// False: the variant that takes a record that was begun without approval for one, which must fail.
     pub asks_heirs: bool,
+    /// False: the variant whose records do not say under which effect they were begun, which must fail.
+    pub remembers: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +92,7 @@ pub struct World {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Flying {
     Write(usize, Write),
-    Effect(usize),
+    Effect(usize, &'static str),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +114,8 @@ pub enum Fate {
     Answered,
     /// It is applied, the answer is lost, and the client asks again.
     AskedAgain,
+    /// It is applied later, or never; no answer comes, and the client asks again.
+    LingersAndAskedAgain,
     /// It is applied, and no answer comes.
     AnswerLost,
     /// It is not applied, and no answer comes.
@@ -124,10 +133,11 @@ pub enum Fate {
 }
 
 /// How a request that writes can go. The first is for commits only: a condition of the tool's own fails.
-static WRITE: [Fate; 10] = [
+static WRITE: [Fate; 11] = [
     Fate::Rejected,
     Fate::Answered,
     Fate::AskedAgain,
+    Fate::LingersAndAskedAgain,
     Fate::AnswerLost,
     Fate::Lost,
     Fate::Lingers,
@@ -149,20 +159,24 @@ impl Protocol {
         Timestamp::from_millis(millis.saturating_add_signed(SKEW[caller]))
     }
 
+    fn effect_of(&self, caller: usize) -> EffectOf {
+        self.later_effect.filter(|_| caller > 0).unwrap_or(self.effect)
+    }
+
     fn surroundings(&self, world: &World, caller: usize) -> Now {
         let deadline = world.killed_at[caller] - millis(LATE_KILL);
         let time = self.now(world, caller);
         let time = if self.margin { time } else { time.plus(action_group::idempotency::TAKE_OVER_MARGIN) };
         let time_left = Duration::from_millis(deadline.saturating_sub(self.moments[world.moment]));
-        Now { effect: self.effect, time, time_left, doubt: self.doubt, asks_heirs: self.asks_heirs }
+        Now { effect: self.effect_of(caller), time, time_left, doubt: self.doubt, asks_heirs: self.asks_heirs }
     }
 
-    fn fates(&self, caller: &Caller) -> &'static [Fate] {
+    fn fates(&self, index: usize, caller: &Caller) -> &'static [Fate] {
         use Fate::{
             AnswerLost, Answered, Asks, DiesAfter, DiesAndLingers, DiesBefore, Lingers, Lost, Refused, Rejected,
         };
         match &caller.step {
-            Step::Run if self.effect == EffectOf::Atomic => &[Answered, Refused, Rejected, DiesBefore],
+            Step::Run if self.effect_of(index) == EffectOf::Atomic => &[Answered, Refused, Rejected, DiesBefore],
             Step::Run if self.approval == Approval::AskedAtTimes && !caller.is_approved() => {
                 &[Answered, Asks, AnswerLost, Lost, Lingers, Refused, DiesBefore, DiesAfter, DiesAndLingers]
             }
@@ -208,7 +222,7 @@ impl Protocol {
 
     /// The tool looks at the system behind.
     fn truth(&self, world: &World) -> Found {
-        let in_the_air = world.flying.iter().any(|flying| matches!(flying, Flying::Effect(_)));
+        let in_the_air = world.flying.iter().any(|flying| matches!(flying, Flying::Effect(..)));
         match world.effects().first() {
             _ if !self.reconciles => Found::Unknown,
             Some(maker) => Found::Done(maker),
@@ -226,19 +240,19 @@ impl Protocol {
         world.callers[caller].requests += 1;
         let asks =
             fate == Fate::Asks || self.approval == Approval::AskedByTheTool && !world.callers[caller].is_approved();
-        let atomic = self.effect == EffectOf::Atomic;
+        let atomic = self.effect_of(caller) == EffectOf::Atomic;
         let done = matches!(fate, Fate::Answered | Fate::AnswerLost | Fate::DiesAfter);
+        let name = if self.effect_of(caller) == EffectOf::Keyed { LABEL } else { world.callers[caller].name };
         if done && !asks && !atomic {
-            world.effect(self, caller);
+            world.effect(self, caller, name);
         }
         if matches!(fate, Fate::Lingers | Fate::DiesAndLingers) && !asks {
-            world.flying.push(Flying::Effect(caller));
+            world.flying.push(Flying::Effect(caller, name));
         }
         if matches!(fate, Fate::DiesAfter | Fate::DiesAndLingers) {
             world.callers[caller].step = Step::Dead;
             return;
         }
-        let name = if self.effect == EffectOf::Keyed { "label" } else { world.callers[caller].name };
         let ended = match fate {
             Fate::Answered | Fate::Asks if asks => Err(Ended::Failed(ToolError::approval_required("Ask."))),
             Fate::Answered => Ok(name),
@@ -252,12 +266,13 @@ impl Protocol {
 
     fn write(&self, world: &mut World, caller: usize, fate: Fate) {
         let now = self.surroundings(world, caller);
-        let write = world.callers[caller].write(self.now(world, caller)).expect("a request");
+        let effect = self.remembers.then(|| self.effect_of(caller).effect());
+        let write = world.callers[caller].write(effect, self.now(world, caller)).expect("a request");
         if fate == Fate::Rejected {
             // The condition of one of the tool's own writes fails. DynamoDB reports the record's condition first.
             let mut scratch = world.record.clone();
             match apply(&mut scratch, &write, self.fences) {
-                Ok(()) => world.callers[caller].failed(&Ended::Failed(ToolError::rejected("No.")), &now),
+                Ok(()) => world.callers[caller].commit_rejected(&now),
                 held => world.callers[caller].wrote(Ok(held), &now),
             }
             return;
@@ -266,7 +281,7 @@ impl Protocol {
             Fate::Answered | Fate::AskedAgain | Fate::AnswerLost | Fate::DiesAfter => {
                 Some(world.land(self, caller, &write))
             }
-            Fate::Lingers | Fate::DiesAndLingers => {
+            Fate::Lingers | Fate::LingersAndAskedAgain | Fate::DiesAndLingers => {
                 world.flying.push(Flying::Write(caller, write));
                 None
             }
@@ -275,7 +290,7 @@ impl Protocol {
         let told = match (fate, reply) {
             (Fate::Answered, Some(reply)) => Ok(reply),
             (Fate::Refused, _) => Err(StoreErrorKind::Refused),
-            (Fate::AskedAgain, _) => {
+            (Fate::AskedAgain | Fate::LingersAndAskedAgain, _) => {
                 world.callers[caller].asked_again = true;
                 return;
             }
@@ -300,17 +315,17 @@ impl World {
         self.lives.last().expect("a life")
     }
 
-    fn effect(&mut self, protocol: &Protocol, caller: usize) {
-        let Caller { name, life, ref step, .. } = self.callers[caller];
+    fn effect(&mut self, protocol: &Protocol, caller: usize, name: &'static str) {
+        let Caller { life, ref step, .. } = self.callers[caller];
         if matches!(step, Step::Ended(Answer::Nothing | Answer::Told(_))) {
             self.broken = Some("an effect after the answer that nothing was changed");
         }
         if protocol.approval.is_policy_of(caller) && !self.callers[caller].is_approved() {
             self.broken = Some("an effect that nobody has approved");
         }
-        let keyed = protocol.effect == EffectOf::Keyed; // the system behind makes one only
+        // The system behind a keyed effect makes one only.
         let made = &mut self.lives[life];
-        if keyed && !made.is_empty() {
+        if name == LABEL && made.contains(&LABEL) {
             return;
         }
         made.push(name);
@@ -330,16 +345,19 @@ impl World {
         let reply = apply(&mut self.record, write, protocol.fences);
         let done = reply.is_ok();
         if done && matches!(write, Write::Acquire(..) | Write::Commit(..)) {
-            let holds = before.as_ref().is_some_and(|before| before.state == State::Started);
-            if before.is_some() && !(holds && matches!(write, Write::Commit(..))) {
+            let is_owner = |owner: &str| before.as_ref().is_some_and(|before| before.owner == owner);
+            let holds = matches!(write, Write::Commit(entry, _) if is_owner(entry.owner));
+            if before.is_some() && !holds {
                 self.lives.push(Vec::new()); // the old record had expired
             }
         }
         if done && matches!(write, Write::Acquire(..) | Write::Commit(..) | Write::TakeOver(..)) {
             self.callers[caller].life = self.lives.len() - 1;
         }
-        if done && matches!(write, Write::Commit(..)) {
-            self.effect(protocol, caller);
+        if let Write::Commit(_, name) = write
+            && done
+        {
+            self.effect(protocol, caller, name);
         }
         let completed = before.as_ref().filter(|before| before.state == State::Completed);
         let expired = matches!(write, Write::Acquire(..) | Write::Commit(..)); // their condition has seen to it
@@ -353,7 +371,7 @@ impl World {
     fn check_whose(&mut self, protocol: &Protocol, caller: usize) {
         let Caller { name, step, .. } = &self.callers[caller];
         if let Step::Ended(Answer::Success { result, replayed }) = step
-            && protocol.effect == EffectOf::Atomic
+            && protocol.effect_of(caller) == EffectOf::Atomic
             && *replayed == (result == name)
         {
             self.broken = self.broken.or(Some("a result that is told as somebody else's"));
@@ -363,10 +381,7 @@ impl World {
     /// Whether an answer that was just given agrees with the record and the effects.
     fn check_answer(&mut self, protocol: &Protocol, caller: usize) {
         let (Step::Ended(answer) | Step::Settle(_, answer)) = &self.callers[caller].step else { return };
-        let keyed = protocol.effect == EffectOf::Keyed;
-        let made_by = |result: &str| {
-            self.lives.iter().any(|made| if keyed { !made.is_empty() } else { made.as_slice() == [result] })
-        };
+        let made_by = |result: &str| self.lives.iter().any(|made| made.as_slice() == [result]);
         let completed = self.record.as_ref().is_some_and(|record| record.state == State::Completed);
         self.broken = self.broken.or(match answer {
             Answer::Success { result, .. } if !made_by(result) => Some("a success without its effect"),
@@ -375,20 +390,26 @@ impl World {
             {
                 Some("an answer that nothing was changed, and it was")
             }
-            Answer::Unknown { retryable: true } if protocol.effect == EffectOf::Once => {
+            Answer::Unknown { retryable: true } if protocol.effect_of(caller) == EffectOf::Once => {
                 Some("the wrong advice about another call")
             }
-            Answer::Unknown { retryable: false } if protocol.effect != EffectOf::Once && !self.is_for_a_person() => {
+            Answer::Unknown { retryable: false }
+                if protocol.effect_of(caller) != EffectOf::Once
+                    && !self.is_for_a_person()
+                    && protocol.later_effect.is_none() =>
+            {
                 Some("the wrong advice about another call")
             }
             _ => None,
         });
     }
 
-    /// Whether the record waits for a person, or one has decided on it.
+    /// Whether the record waits for a person, or one has decided on it, or has to find out what became of it.
     fn is_for_a_person(&self) -> bool {
-        use State::{Approved, AwaitingApproval, Denied};
-        self.record.as_ref().is_some_and(|record| matches!(record.state, AwaitingApproval | Approved | Denied))
+        use State::{Approved, AwaitingApproval, Denied, Unknown};
+        self.record
+            .as_ref()
+            .is_some_and(|record| matches!(record.state, AwaitingApproval | Approved | Denied | Unknown))
     }
 
     /// Whether one more call, later and without faults, gets an end that it or a person can go on from.
@@ -442,7 +463,7 @@ impl World {
     fn begin(&mut self, protocol: &Protocol, caller: usize) {
         let now = protocol.now(self, caller);
         self.killed_at[caller] = protocol.moments[self.moment] + millis(BUDGET + LATE_KILL);
-        self.callers[caller].begin(protocol.effect, protocol.approval.is_policy_of(caller), now, BUDGET);
+        self.callers[caller].begin(protocol.effect_of(caller), protocol.approval.is_policy_of(caller), now, BUDGET);
     }
 
     fn approve(&mut self, protocol: &Protocol, approve: bool) {
@@ -493,7 +514,7 @@ impl Model for Protocol {
                 Step::Idle => actions.push(Action::Begin(index)),
                 Step::Dead | Step::Ended(_) => {}
                 _ => {
-                    let fates = self.fates(caller).iter();
+                    let fates = self.fates(index, caller).iter();
                     let fates = fates.filter(|fate| !fate.is_fault() || world.faults > 0);
                     actions.extend(fates.map(|fate| Action::Do(index, *fate)));
                 }
@@ -520,10 +541,13 @@ impl Model for Protocol {
         match action {
             Action::Begin(caller) => world.begin(self, caller),
             Action::Do(caller, fate) => self.step(&mut world, caller, fate),
-            Action::StopWaiting(caller) => world.callers[caller].stop_waiting(),
+            Action::StopWaiting(caller) => {
+                let now = self.surroundings(&world, caller);
+                world.callers[caller].stop_waiting(&now);
+            }
             Action::Land(index) => match world.flying.remove(index) {
                 Flying::Write(caller, write) => drop(world.land(self, caller, &write)),
-                Flying::Effect(caller) => world.effect(self, caller),
+                Flying::Effect(caller, name) => world.effect(self, caller, name),
             },
             Action::TimePasses => world.time_passes(self),
             Action::Approve | Action::Deny => {

@@ -73,7 +73,8 @@ fn answered(result: &ToolResult) -> Result<ToolResultBlock, BuildError> {
             (None, Some(text)) => ToolResultContentBlock::Text(text.to_owned()),
             (None, None) => ToolResultContentBlock::Text(part.to_string()), // nothing of a result is lost
         });
-    let block = ToolResultBlock::builder().tool_use_id(&result.tool_use_id).status(status);
+    let block =
+        ToolResultBlock::builder().tool_use_id(&result.tool_use_id).status(status).set_type(result.kind.clone());
     block.set_content(Some(content.collect())).build()
 }
 
@@ -179,7 +180,8 @@ fn from_sdk(block: &ContentBlock) -> Option<Block> {
                 ToolResultContentBlock::Text(text) => Some(json!({ "text": text })),
                 _ => dropped("part"),
             });
-            Some(result_of(result.tool_use_id().to_owned(), result.status(), content.collect()))
+            let kind = result.r#type().map(str::to_owned);
+            Some(result_of(result.tool_use_id().to_owned(), kind, result.status(), content.collect()))
         }
         ContentBlock::Image(_) => dropped("image"),
         _ => dropped("other"),
@@ -187,9 +189,14 @@ fn from_sdk(block: &ContentBlock) -> Option<Block> {
 }
 
 /// The result of a tool that the provider has run. Without a status it is a success.
-pub(super) fn result_of(tool_use_id: String, status: Option<&ToolResultStatus>, content: Vec<Value>) -> Block {
+pub(super) fn result_of(
+    tool_use_id: String,
+    kind: Option<String>,
+    status: Option<&ToolResultStatus>,
+    content: Vec<Value>,
+) -> Block {
     let status = if status == Some(&ToolResultStatus::Error) { Status::Error } else { Status::Success };
-    Block::ToolResult(ToolResult { tool_use_id, status, content })
+    Block::ToolResult(ToolResult { tool_use_id, status, content, kind })
 }
 
 /// Reasoning as Converse writes it in JSON.

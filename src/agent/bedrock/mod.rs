@@ -7,7 +7,9 @@
 //! | the loop | repeats a `ModelTimeout`, `ModelError` or `ModelNotReady` once; nothing else |
 //!
 //! **Time.** The SDK waits for ever for an answer that never comes, so each call has an `operation_timeout`: all its
-//! attempts and waits together. Between two events of a stream no timeout of the SDK counts; the same moment ends it here.
+//! attempts and waits together. Between two events of a stream neither that counts nor the SDK's protection against streams that
+//! stand still; here the same moment ends it, and before that a minute without an event. A message that is whole waits five
+//! seconds for its tokens, and is then taken without.
 //!
 //! **Retries are always `standard`**, whatever `RETRY_MODE` says for the other clients. Adaptive mode delays first attempts
 //! after a throttle, for many seconds, and this process asks the model one thing at a time: there is no load to lower, only a
@@ -17,6 +19,7 @@
 //! it; from then on the first 503 of any later conversation is final, long after the storm. A loop ends at its first call
 //! that fails, so a storm costs two more requests a conversation, and no more.
 
+mod attempts;
 mod blocks;
 mod document;
 mod failure;
@@ -38,12 +41,13 @@ use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
 use self::{
+    attempts::Attempts,
     failure::{failed, failure, sentence, stream_failure},
     stream::Joined,
 };
 use crate::{
     agent::{
-        drive::Model,
+        drive::{Heard, Model},
         model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
     },
     aws,
@@ -51,6 +55,8 @@ use crate::{
 
 /// A stream may stand still for as long: a model that thinks sends nothing.
 const STALLED: Duration = Duration::from_mins(1);
+/// How long a message that is whole waits for what it has cost. Bedrock tells it at once.
+const TOLD: Duration = Duration::from_secs(5);
 /// Attempts of one call, the first included.
 const MAX_ATTEMPTS: u32 = 3;
 
@@ -60,6 +66,7 @@ pub struct Bedrock {
     client: Client,
     model: String,
     streams: bool,
+    stalled: Duration,
 }
 
 impl Bedrock {
@@ -73,7 +80,7 @@ impl Bedrock {
         let config = Builder::from(sdk)
             .retry_config(retries)
             .stalled_stream_protection(StalledStreamProtectionConfig::enabled().grace_period(STALLED).build());
-        Self { client: Client::from_conf(config.build()), model: model.into(), streams: false }
+        Self { client: Client::from_conf(config.build()), model: model.into(), streams: false, stalled: STALLED }
     }
 
     /// The same through `ConverseStream`: text is heard as it comes.
@@ -82,7 +89,19 @@ impl Bedrock {
         Self { streams: true, ..self }
     }
 
-    async fn ask(&self, request: Request, limit: Duration) -> Result<ModelReply, ModelFailure> {
+    /// The same where a stream may stand still for so long. Default: a minute.
+    #[must_use]
+    pub fn patient_for(self, stalled: Duration) -> Self {
+        Self { stalled, ..self }
+    }
+
+    async fn ask(
+        &self,
+        request: Request,
+        limit: Duration,
+        heard: &mut (dyn FnMut(Heard<'_>) + Send),
+    ) -> Result<ModelReply, ModelFailure> {
+        let attempts = Attempts::default();
         let sent = self
             .client
             .converse()
@@ -93,8 +112,11 @@ impl Bedrock {
             .set_inference_config(request.inference)
             .customize()
             .config_override(terms(limit))
+            .interceptor(attempts.clone())
             .send();
-        match Box::pin(sent).await {
+        let sent = Box::pin(sent).await;
+        attempts.tell(heard);
+        match sent {
             Ok(output) => Ok(blocks::reply(&output)),
             Err(error) => Err(failure(&error)),
         }
@@ -104,9 +126,9 @@ impl Bedrock {
         &self,
         request: Request,
         limit: Duration,
-        heard: &mut (dyn FnMut(&str) + Send),
+        heard: &mut (dyn FnMut(Heard<'_>) + Send),
     ) -> Result<ModelReply, ModelFailure> {
-        let ends = Instant::now() + limit;
+        let (ends, attempts) = (Instant::now() + limit, Attempts::default());
         let sent = self
             .client
             .converse_stream()
@@ -117,20 +139,26 @@ impl Bedrock {
             .set_inference_config(request.inference)
             .customize()
             .config_override(terms(limit))
+            .interceptor(attempts.clone())
             .send();
-        let mut stream = Box::pin(sent).await.map_err(|error| failure(&error))?.stream;
+        let sent = Box::pin(sent).await;
+        attempts.tell(heard);
+        let mut stream = sent.map_err(|error| failure(&error))?.stream;
         let mut joined = Joined::default();
         loop {
-            match timeout_at(ends, stream.recv()).await {
+            let patience = if joined.is_whole() { self.stalled.min(TOLD) } else { self.stalled };
+            let waits_until = ends.min(Instant::now() + patience);
+            match timeout_at(waits_until, stream.recv()).await {
                 Ok(Ok(Some(event))) => {
                     if let Some(text) = joined.take(event) {
-                        heard(&text);
+                        heard(Heard::Text(&text));
                     }
                 }
                 Ok(Ok(None)) => break,
                 // A message that is whole stays whole, whatever happens to what follows it.
                 _ if joined.is_whole() => break,
                 Ok(Err(error)) => return Err(stream_failure(&error)),
+                Err(_) if waits_until < ends => return Err(failed(ModelFailureKind::Unavailable, STOOD_STILL)),
                 Err(_) => return Err(failed(ModelFailureKind::Timeout, sentence(ModelFailureKind::Timeout))),
             }
         }
@@ -139,18 +167,23 @@ impl Bedrock {
 }
 
 const BROKEN_OFF: &str = "The model's answer broke off in the middle, and nothing of it was run.";
+const STOOD_STILL: &str = "The model's answer stood still in the middle, and nothing of it was run.";
 
 impl Model for Bedrock {
     fn converse<'a>(
         &'a self,
         request: &'a ModelRequest,
         limit: Duration,
-        heard: &'a mut (dyn FnMut(&str) + Send),
+        heard: &'a mut (dyn FnMut(Heard<'_>) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>> {
         Box::pin(async move {
             let invalid = |_| failed(ModelFailureKind::Invalid, sentence(ModelFailureKind::Invalid));
             let request = Request::of(request).map_err(invalid)?;
-            if self.streams { self.ask_streaming(request, limit, heard).await } else { self.ask(request, limit).await }
+            if self.streams {
+                self.ask_streaming(request, limit, heard).await
+            } else {
+                self.ask(request, limit, heard).await
+            }
         })
     }
 }

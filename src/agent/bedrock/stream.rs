@@ -35,7 +35,7 @@ enum Part {
     ToolUse { id: String, name: String, kind: Option<String>, input: String },
     Reasoning { text: String, signature: Option<String> },
     Redacted(Vec<u8>),
-    Result { id: String, status: Option<ToolResultStatus>, content: Vec<Value> },
+    Result { id: String, kind: Option<String>, status: Option<ToolResultStatus>, content: Vec<Value> },
     Dropped,
 }
 
@@ -75,7 +75,7 @@ impl Joined {
                 input: String::new(),
             },
             Some(ContentBlockStart::ToolResult(start)) => {
-                Part::Result { id: start.tool_use_id, status: start.status, content: Vec::new() }
+                Part::Result { id: start.tool_use_id, kind: start.r#type, status: start.status, content: Vec::new() }
             }
             Some(_) => blocks::dropped("start").unwrap_or(Part::Dropped),
             None => return,
@@ -135,8 +135,8 @@ impl Joined {
                     });
                     content.push(Block::ToolUse(ToolUse { tool_use_id: id, name, input, kind }));
                 }
-                Part::Result { id, status, content: parts } => {
-                    content.push(blocks::result_of(id, status.as_ref(), parts));
+                Part::Result { id, kind, status, content: parts } => {
+                    content.push(blocks::result_of(id, kind, status.as_ref(), parts));
                 }
                 Part::Dropped => {}
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     super::{
         budget,
-        conversation::{Block, Message},
+        conversation::{Block, Message, Role, ToolResult},
         guard::fingerprint,
         history::{self, Wanted},
         ledger::{Entry, Fate},
@@ -38,6 +38,11 @@ impl AgentRun {
         (self.turn.failure, self.turn.failures) = (None, 0);
     }
 
+    /// Counts a request without an answer.
+    pub(super) fn count_unanswered(&mut self) {
+        self.turn.guessed += Usage { input_tokens: self.measured.estimate(&self.messages), ..Usage::default() };
+    }
+
     /// Takes up the calls of a whole reply: each may run, or is refused.
     pub(super) fn take_up(&mut self, wanted: Vec<Wanted>) {
         let used_up = budget::used_up(&self.limits, &self.spent());
@@ -63,7 +68,7 @@ impl AgentRun {
             self.turn.ledger.push(Entry::new(call, fate));
         }
         let open = self.open(|_| true);
-        self.turn.begun = Begun::No;
+        (self.turn.begun, self.turn.asked) = (Begun::No, false);
         if open.is_empty() {
             self.settle(BTreeMap::new());
             self.go_on();
@@ -108,44 +113,35 @@ impl AgentRun {
         self.settle(BTreeMap::new());
     }
 
-    /// Refuses what is open: what waits was not approved, and the rest for this reason.
-    pub(super) fn refuse_open(&mut self, why: Why) {
-        let (limits, open) = (&self.limits, self.turn.open);
-        for entry in self.turn.ledger.iter_mut().skip(open) {
-            let why = match entry.fate {
-                Fate::Waiting(_) => Why::NotApproved,
-                Fate::Open => why,
-                _ => continue,
-            };
-            entry.fate = Fate::not_run(why, limits);
-        }
-        self.settle(BTreeMap::new());
-    }
-
-    /// Answers every call that is open, each once and in order, and counts what failed.
+    /// Answers every call that is open and does not wait, each once and in its place; counts what failed, once all have an end.
     pub(super) fn settle(&mut self, mut outcomes: BTreeMap<usize, Outcome>) {
-        let mut ended = Vec::new();
         let may_have_begun = self.turn.begun == Begun::Perhaps;
-        for entry in self.turn.ledger.iter_mut().skip(self.turn.open) {
-            let ToolCall { ordinal, id, tool, input } = &entry.call;
+        for (place, entry) in self.turn.ledger.iter_mut().skip(self.turn.open).enumerate() {
+            if entry.answered || matches!(entry.fate, Fate::Waiting(_)) {
+                continue;
+            }
+            let ToolCall { ordinal, id, .. } = &entry.call;
             let result = if let Fate::NotRun { told, .. } = &entry.fate {
                 history::error(id, told)
             } else {
                 // What the tool of today does not take says nothing of what the tool before has done.
-                let is_told = |outcome: &Outcome| !(may_have_begun && entry.before.is_some() && is_not_taken(outcome));
+                let perhaps = may_have_begun || entry.in_doubt;
+                let is_told = |outcome: &Outcome| !(perhaps && entry.before.is_some() && is_not_taken(outcome));
                 let outcome = outcomes.remove(ordinal).filter(is_told);
                 let outcome = outcome.unwrap_or_else(|| interrupted(entry.facts(&self.tools)));
                 entry.fate = Fate::of(&outcome);
                 let text = outcome.failure().map(Failure::message).unwrap_or_default();
-                ended.push((tool.clone(), fingerprint(tool, input), outcome.clone()));
                 // What the door writes has this shape.
                 let result = serde_json::from_value(door::result_of(id, outcome));
                 history::legal_result(result.unwrap_or_else(|_| history::error(id, &text)))
             };
-            history::say(&mut self.messages, Block::ToolResult(result));
+            entry.answered = true;
+            answer(&mut self.messages, place, result);
         }
-        let ended = ended.iter().map(|(tool, print, outcome)| (tool.as_str(), print.as_str(), outcome));
-        self.turn.guard.count(&self.limits, &self.tools, ended);
+        let batch = &self.turn.ledger[self.turn.open.min(self.turn.ledger.len())..];
+        if !batch.iter().any(Entry::is_open) {
+            self.turn.guard.count(&self.limits, &self.tools, batch);
+        }
     }
 
     /// Starts a turn; what was just settled stays in its report.
@@ -180,6 +176,15 @@ impl AgentRun {
     }
 }
 
+/// Puts a result where it belongs: the first of its batch begins the person's message, and those that wait are put in between.
+fn answer(messages: &mut Vec<Message>, place: usize, result: ToolResult) {
+    let result = Block::ToolResult(result);
+    match messages.last_mut() {
+        Some(last) if last.role == Role::User => last.content.insert(place.min(last.content.len()), result),
+        _ => messages.push(Message { role: Role::User, content: vec![result] }),
+    }
+}
+
 /// Whether the pipeline has refused the call before it looked at its record: no such tool, or not with these arguments.
 fn is_not_taken(outcome: &Outcome) -> bool {
     let kind = outcome.failure().map(Failure::kind);
@@ -201,9 +206,12 @@ pub(super) fn found(tools: &Tools, entry: &Entry, standing: Option<Standing>) ->
     let begun_elsewhere = entry.before.is_some();
     match (standing, tools.get(&entry.call.tool)) {
         (Some(Standing::Done(result)), _) => Outcome::Success { result, replayed: true },
-        // That there is no record counts only where the tool that would have made it is the one that has looked.
+        _ if entry.in_doubt => interrupted(entry.facts(tools)),
+        // What is not taken, and that there is no record, count only where the tool that may have been run is the one that
+        // has looked.
+        (Some(Standing::Refused(failure)), _) if !begun_elsewhere => Outcome::Failure(failure),
         (Some(Standing::Clear), Some(facts)) if !begun_elsewhere => not_begun(facts),
-        (Some(Standing::Waits(_) | Standing::Approved | Standing::Denied), Some(facts)) => not_begun(facts),
+        (Some(Standing::Approved | Standing::Denied), Some(facts)) => not_begun(facts),
         _ => interrupted(entry.facts(tools)),
     }
 }

@@ -9,10 +9,11 @@
 //!            calls that │ └──────────────► Tools ───────────────┘
 //!        may need a person   no one needed  ▲
 //!                      ▼                    │ nobody has to decide any more
-//!                  Approval ────────────────┘
-//!                      │ ▲ resumed
-//!            they wait ▼ │
-//!                    Paused ── ask: "not approved" ──► Model
+//!                  Approval ────────────────┘ │
+//!                      │ ▲ resumed            │ a tool asks for a person by itself
+//!            they wait ▼ │                    │
+//!                    Paused ◄─────────────────┘
+//!                      └── ask: "not approved" ──► Model
 //! ```
 //!
 //! What ends a driver's work and not the turn (time, an interruption, a model that fails) leaves the state as it is.
@@ -20,17 +21,15 @@
 mod batch;
 mod turn;
 mod view;
-
-use std::collections::BTreeMap;
+mod waiting;
 
 use serde::{Deserialize, Serialize};
 
 pub use super::ledger::ToolCall;
 use super::{
-    budget::Measured,
+    budget::{self, Measured},
     conversation::Message,
     history,
-    ledger::Fate,
     limits::{Limits, TimeLeft},
     model::{ModelFailure, ModelReply, ModelRequest},
     report::{Item, Report},
@@ -40,7 +39,6 @@ use super::{
     words::{self, Why},
 };
 use crate::{call::Standing, outcome::Outcome, tool::Effect};
-use batch::found;
 use turn::{Begun, Phase, Turn};
 
 /// What is to be done now.
@@ -51,7 +49,7 @@ pub enum Next {
     /// Ask whether a person has to decide on these calls, and let what has to wait begin to wait; then
     /// [`AgentRun::records_read`].
     AskApproval(Vec<ToolCall>),
-    /// Look at the records of these calls, running none; then [`AgentRun::records_read`].
+    /// Look at the records of these calls, running none, because their driver has died or they wait; then [`AgentRun::records_read`].
     ReadRecords(Vec<ToolCall>),
     /// Run these calls at once; then [`AgentRun::tools_ended`].
     RunTools(Vec<ToolCall>),
@@ -65,7 +63,8 @@ pub enum Next {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approvals {
-    /// The whole batch waits, before anything of it runs, until the person has decided.
+    /// The whole batch waits, before anything of it runs, until the person has decided. A call that asks in the tool's own
+    /// code is known to wait only once it ran: the loop waits after its batch then.
     #[default]
     Pause,
     /// Nobody is there to decide: the call is answered `approval_required`, and the loop goes on.
@@ -123,18 +122,19 @@ impl AgentRun {
     /// Replaces what the deployment says, after its conversation was loaded: another version may have other limits, tools and
     /// another prompt. Calls that the version before may have begun are judged by the tools that it had.
     pub fn equip(&mut self, limits: Limits, tools: Tools, system: Option<String>, approvals: Approvals) {
-        if matches!(self.turn.phase, Phase::Tools | Phase::Orphans(_)) && self.turn.begun != Begun::PutDown {
-            for entry in self.turn.ledger.iter_mut().skip(self.turn.open).filter(|entry| entry.is_open()) {
-                if entry.before.is_none() && !self.tools.are_same(&tools, &entry.call.tool) {
-                    let before = self.tools.get(&entry.call.tool).filter(|facts| facts.effect != Effect::ReadOnly);
-                    entry.before = before.cloned();
-                }
+        let begun = matches!(self.turn.phase, Phase::Tools | Phase::Orphans(_)) && self.turn.begun != Begun::PutDown;
+        for entry in self.turn.ledger.iter_mut().skip(self.turn.open).filter(|entry| entry.is_open()) {
+            let perhaps = begun || entry.in_doubt;
+            if perhaps && entry.before.is_none() && !self.tools.are_same(&tools, &entry.call.tool) {
+                let before = self.tools.get(&entry.call.tool).filter(|facts| facts.effect != Effect::ReadOnly);
+                entry.before = before.cloned();
             }
         }
         (self.limits, self.tools, self.system, self.approvals) = (limits, tools, system, approvals);
     }
 
-    /// The messages so far. Between a reply with calls and their results the last one is the model's.
+    /// The messages so far. Between a reply with calls and their results the last one is the model's; while calls wait that
+    /// have asked for a person by themselves, it holds the results of the others.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
@@ -165,6 +165,7 @@ impl AgentRun {
         }
         match &self.turn.phase {
             Phase::Model => Next::CallModel(self.request()),
+            Phase::Approval if self.has_asked() => Next::ReadRecords(self.open(|_| true)),
             Phase::Approval => Next::AskApproval(self.open(|call| self.may_wait(&call.tool))),
             Phase::Paused => Next::Pause(self.report_of(Stop::AwaitingApproval).waiting),
             Phase::Tools => Next::RunTools(self.open(|_| true)),
@@ -214,57 +215,59 @@ impl AgentRun {
 
     /// The model's call failed. The tokens that it may have cost are counted.
     pub fn model_failed(&mut self, failure: ModelFailure) {
-        self.turn.guessed += Usage { input_tokens: self.measured.estimate(&self.messages), ..Usage::default() };
+        self.count_unanswered();
         self.turn.failures += 1;
         self.turn.failure = Some(failure);
+    }
+
+    /// The model's call was given up, because the process ends. The tokens that it has cost are counted.
+    pub fn model_given_up(&mut self) {
+        self.count_unanswered();
+    }
+
+    /// So many bytes were heard of an answer that has not come to its end. Said beside [`AgentRun::model_failed`] or
+    /// [`AgentRun::model_given_up`].
+    pub fn heard_in_vain(&mut self, bytes: usize) {
+        self.turn.guessed += Usage { output_tokens: budget::tokens_in(bytes), ..Usage::default() };
     }
 
     /// What [`Next::AskApproval`] and [`Next::ReadRecords`] ask for: each call's ordinal, and how it stands. Save the run
     /// after it.
     pub fn records_read(&mut self, standings: Vec<(usize, Standing)>) {
-        let mut standings: BTreeMap<_, _> = standings.into_iter().collect();
+        let standings = standings.into_iter().collect();
         match std::mem::take(&mut self.turn.phase) {
-            Phase::Approval => {
-                let mut waits = false;
-                let (tools, open) = (&self.tools, self.turn.open);
-                for entry in self.turn.ledger.iter_mut().skip(open).filter(|entry| entry.is_open()) {
-                    if !tools.get(&entry.call.tool).is_some_and(|facts| facts.may_need_approval) {
-                        continue;
-                    }
-                    // What could not be found out waits too: nothing beside it runs on a guess.
-                    entry.fate = match standings.remove(&entry.call.ordinal).unwrap_or(Standing::Unavailable) {
-                        Standing::Waits(key) => Fate::Waiting(Some(key)),
-                        Standing::Unavailable => Fate::Waiting(None),
-                        _ => Fate::Open,
-                    };
-                    waits |= entry.fate != Fate::Open;
-                }
-                self.turn.phase = if waits { Phase::Paused } else { Phase::Tools };
-            }
+            Phase::Approval => self.decided(standings),
             Phase::Orphans(text) => {
-                let open = self.turn.ledger.iter().skip(self.turn.open).filter(|entry| entry.is_open());
-                let outcomes = open.map(|entry| {
-                    let ordinal = entry.call.ordinal;
-                    (ordinal, found(&self.tools, entry, standings.remove(&ordinal)))
-                });
-                let outcomes = outcomes.collect();
-                self.settle(outcomes);
+                self.look_up(standings);
                 self.begin(&text);
             }
             other => self.turn.phase = other,
         }
     }
 
-    /// How the calls of [`Next::RunTools`] ended. A call that is missing has been interrupted. Save the run after it.
+    /// How the calls of [`Next::RunTools`] ended. A call that is missing has been interrupted. Those that wait for a person
+    /// pause the run, unless nobody is there to decide. Save the run after it.
     pub fn tools_ended(&mut self, ended: Vec<(usize, Outcome)>) {
-        if self.turn.phase == Phase::Tools {
-            self.settle(ended.into_iter().collect());
+        if self.turn.phase != Phase::Tools {
+            return;
+        }
+        let mut ended = ended.into_iter().collect();
+        let waits = self.approvals == Approvals::Pause && self.let_wait(&mut ended);
+        self.settle(ended);
+        if waits {
+            self.turn.phase = Phase::Paused;
+        } else {
             self.go_on();
         }
     }
 
     /// The run was loaded: its driver may have died, or a person may have decided. Always called after loading.
     pub fn resumed(&mut self) {
+        history::mend(&mut self.messages);
+        let put_down = std::mem::take(&mut self.turn.put_down);
+        if self.turn.phase == Phase::Model && !put_down {
+            self.count_unanswered(); // the request was saved as the next thing, and nobody can tell whether it was sent
+        }
         let turn = &mut self.turn;
         (turn.interrupted, turn.failure, turn.failures) = (false, None, 0);
         turn.begun = match turn.begun {
@@ -283,11 +286,17 @@ impl AgentRun {
     }
 
     /// The driver lets go of the run at an end. From then on it is known that a batch that had not been handed out was
-    /// not begun. Save the run after it, if it says that it has changed.
+    /// not begun, and that no request to the model is on its way. Save the run after it, if it says that it has changed.
     pub fn put_down(&mut self) -> bool {
-        let changes = self.turn.phase == Phase::Tools && self.turn.begun == Begun::No;
-        if changes {
+        let changes = match self.turn.phase {
+            Phase::Tools => self.turn.begun == Begun::No,
+            Phase::Model => !self.turn.put_down,
+            _ => false,
+        };
+        if changes && self.turn.phase == Phase::Tools {
             self.turn.begun = Begun::PutDown;
+        } else if changes {
+            self.turn.put_down = true;
         }
         changes
     }

@@ -20,6 +20,9 @@ pub(super) struct Turn {
     /// The first entry of the calls that have no result yet.
     pub(super) open: usize,
     pub(super) begun: Begun,
+    /// What is open has run, and waits because it has asked for a person by itself.
+    #[serde(default)]
+    pub(super) asked: bool,
     /// The limit beyond which a call of this batch was.
     pub(super) beyond: Option<Stop>,
     /// The tools of which the guard has refused calls of this batch.
@@ -31,6 +34,9 @@ pub(super) struct Turn {
     pub(super) failure: Option<ModelFailure>,
     pub(super) failures: u32,
     pub(super) interrupted: bool,
+    /// The driver has let go of the run while the model was to be asked: no request is on its way.
+    #[serde(default)]
+    pub(super) put_down: bool,
     pub(super) last_words: String,
     /// The stop reason that is not known here, if one has ended the turn: as it can be shown.
     pub(super) reason: Option<String>,

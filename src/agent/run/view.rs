@@ -39,6 +39,11 @@ impl AgentRun {
         spent
     }
 
+    /// The tokens of this turn: as the model has told them, and by estimate.
+    pub(in super::super) const fn taken(&self) -> (Usage, Usage) {
+        (self.turn.spent, self.turn.guessed)
+    }
+
     pub(super) fn most_output(&self) -> Result<u32, Stop> {
         budget::output_left(&self.limits, &self.spent(), self.measured.estimate(&self.messages))
     }
@@ -95,7 +100,6 @@ impl AgentRun {
         };
         for (index, entry) in turn.ledger.iter().enumerate() {
             let handed_out = matches!(turn.phase, Phase::Tools | Phase::Orphans(_)) && turn.begun == Begun::Perhaps;
-            // What is not known to be a read may have had an effect.
             let is_read = entry.facts(&self.tools).is_some_and(|facts| facts.effect == Effect::ReadOnly);
             let later = |has: fn(&Entry) -> bool| {
                 let mut later = turn.ledger.iter().skip(index + 1);
@@ -105,9 +109,11 @@ impl AgentRun {
                 // What was asked for again, and has an end, is known.
                 !later(Entry::has_run)
             } else {
-                index >= turn.open && handed_out
+                index >= turn.open && (handed_out || entry.in_doubt)
             };
-            report.add(entry, perhaps && !is_read, !is_read && !later(Entry::is_done));
+            // What no deployment has had, none has begun.
+            let can_have_begun = !is_read && entry.facts(&self.tools).is_some();
+            report.add(entry, perhaps && can_have_begun, !is_read && !later(Entry::is_done));
         }
         let why = format!("{} {why}", words::stopped(stop, &self.limits, turn.reason.as_deref().unwrap_or_default()));
         report.with_answer(why.trim_end(), turn.last_words.clone())

@@ -12,7 +12,7 @@
 //!
 //! **Why a lease?** The condition alone would let a second driver ask the model, and pay, before it loses. So `load` takes
 //! the lease of the conversation for the time of the invocation, by one conditional update; while it lasts, any other driver
-//! is told that the conversation is driven. A driver that has died is followed when its lease has passed, with the margin
+//! is told by whom it is driven, and until when at the latest. A driver that has died is followed when its lease has passed, with the margin
 //! that the idempotency records have; one that was only thought dead fails at its next save, because the owner has changed.
 //!
 //! **How long?** All items of a conversation expire together, a fixed time after its beginning. That time must not be longer
@@ -60,6 +60,8 @@ use crate::{
 
 /// The requests that a conversation remembers. Lambda repeats one for hours; a person says less in that time.
 const REMEMBERED: usize = 50;
+/// Who has a lease that tells no name.
+const NOBODY: &str = "one without a name";
 /// Tries of a save that meets another transaction at the same items.
 const TRIES: u32 = 3;
 
@@ -96,7 +98,8 @@ impl ConversationTable {
     /// One driver's hold until this deadline, for the one conversation that it loads or saves.
     pub fn lease(&self, deadline: Deadline) -> Lease {
         let owner = format!("{:016x}", rand::random::<u64>());
-        Lease { table: self.clone(), owner, request: String::new(), deadline, held: Mutex::default() }
+        let (request, by) = (String::new(), String::from(NOBODY));
+        Lease { table: self.clone(), owner, request, by, deadline, held: Mutex::default() }
     }
 }
 
@@ -106,6 +109,7 @@ pub struct Lease {
     table: ConversationTable,
     owner: String,
     request: String,
+    by: String,
     deadline: Deadline,
     held: Mutex<Held>,
 }
@@ -168,6 +172,12 @@ impl Lease {
     #[must_use]
     pub fn for_request(self, id: impl Into<String>) -> Self {
         Self { request: id.into(), ..self }
+    }
+
+    /// The same under a name, which is told to those who find the conversation driven.
+    #[must_use]
+    pub fn held_by(self, name: &str) -> Self {
+        Self { by: if name.is_empty() { self.by } else { name.to_owned() }, ..self }
     }
 
     /// Whether what was loaded was saved by this very request before. Lambda repeats an asynchronous invocation that failed,

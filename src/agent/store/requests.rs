@@ -11,12 +11,13 @@ use aws_sdk_dynamodb::{
 use tokio::time::timeout;
 
 use super::{
-    Lease,
+    Lease, NOBODY,
     item::{Head, Item, key, n, number, part_of, s, with},
     kept::{Part, Split, steps},
 };
 use crate::{
     agent::drive::{Revision, SaveError},
+    clock::Timestamp,
     idempotency::TAKE_OVER_MARGIN,
 };
 
@@ -50,9 +51,10 @@ impl Lease {
             .table_name(&self.table.table)
             .set_key(Some(key(id, 0)))
             .condition_expression("expires_at > :now_s AND (lease_until < :free OR #owner = :owner)")
-            .update_expression("SET #owner = :owner, lease_until = :until, revision = revision + :one")
+            .update_expression("SET #owner = :owner, held_by = :by, lease_until = :until, revision = revision + :one")
             .expression_attribute_names("#owner", "owner")
             .expression_attribute_values(":owner", s(&self.owner))
+            .expression_attribute_values(":by", s(&self.by))
             .expression_attribute_values(":until", n(self.until().as_millis()))
             .expression_attribute_values(":free", n(now.as_millis().saturating_sub(millis(TAKE_OVER_MARGIN))))
             .expression_attribute_values(":now_s", n(now.as_secs()))
@@ -64,7 +66,7 @@ impl Lease {
             Ok(answer) => Ok(answer.attributes),
             Err(error) => match error.as_service_error() {
                 Some(UpdateItemError::ConditionalCheckFailedException(failed)) => match failed.item() {
-                    Some(head) if number(head, "expires_at") > Some(now.as_secs()) => Err(SaveError::Superseded),
+                    Some(head) if number(head, "expires_at") > Some(now.as_secs()) => Err(held(head)),
                     _ => Ok(None),
                 },
                 _ => Err(SaveError::Unavailable(error.into())),
@@ -125,6 +127,7 @@ impl Lease {
             ("messages", s(serde_json::to_string(&head.kept).unwrap_or_default())), // it has no odd keys
             ("revision", n(head.revision)),
             ("owner", s(&self.owner)),
+            ("held_by", s(&self.by)),
             ("request", s(head.requests.join(" "))),
             ("lease_until", n(self.until().as_millis())),
             ("expires_at", n(head.expires_at.as_secs_up())),
@@ -179,6 +182,13 @@ impl Lease {
         let late = |error: tokio::time::error::Elapsed| SaveError::Unavailable(error.into());
         timeout(self.deadline.time_to_settle(), Box::pin(request)).await.map_err(late)
     }
+}
+
+/// Who has the conversation, and until when nobody may follow.
+fn held(head: &Item) -> SaveError {
+    let by = head.get("held_by").and_then(|by| by.as_s().ok()).map_or(NOBODY, String::as_str);
+    let lease = Timestamp::from_millis(number(head, "lease_until").unwrap_or_default());
+    SaveError::Held { by: by.to_owned(), until: lease.plus(TAKE_OVER_MARGIN) }
 }
 
 /// How a save ended.

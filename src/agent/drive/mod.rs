@@ -8,6 +8,8 @@
 //! | after the calls have ended | they are not asked for again |
 //! | at a pause and at the end | the next message finds the conversation as it is |
 
+mod ask;
+
 use std::{error::Error as _, fmt, time::Duration};
 
 use futures_util::{
@@ -15,31 +17,46 @@ use futures_util::{
     future::{BoxFuture, join_all},
     stream::FuturesUnordered,
 };
-use tokio::time::timeout;
 
 use super::{
     limits::TimeLeft,
-    model::{ModelFailure, ModelFailureKind, ModelReply, ModelRequest},
+    model::{ModelFailure, ModelReply, ModelRequest},
     report::Report,
     run::{AgentRun, Next, ToolCall},
     stop::Resume,
 };
 use crate::{
     call::{Arguments, Call, Deadline, Pipeline, Standing, Surroundings},
+    clock::Timestamp,
     ending::Ending,
     outcome::Outcome,
-    telemetry::Origin,
+    telemetry::{Origin, rfc3339},
     tool::Caller,
 };
 
+/// What a model tells while a request is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Heard<'a> {
+    /// A piece of the answer, where the model streams.
+    Text(&'a str),
+    /// The attempt of this number, from 1, has ended.
+    Attempt {
+        /// Its number.
+        number: u32,
+        /// Whether the service has throttled it.
+        throttled: bool,
+    },
+}
+
 /// A language model.
 pub trait Model: Send + Sync {
-    /// One answer to one request, within `limit`. Text goes to `heard` as it comes, where the model streams.
+    /// One answer to one request, within `limit`. What comes on the way goes to `heard`.
     fn converse<'a>(
         &'a self,
         request: &'a ModelRequest,
         limit: Duration,
-        heard: &'a mut (dyn FnMut(&str) + Send),
+        heard: &'a mut (dyn FnMut(Heard<'_>) + Send),
     ) -> BoxFuture<'a, Result<ModelReply, ModelFailure>>;
 }
 
@@ -68,6 +85,17 @@ pub enum SaveError {
     /// It was changed by another driver.
     #[error("Another driver runs this conversation.")]
     Superseded,
+    /// Another driver has its lease.
+    #[error(
+        "Another driver has this conversation: {by}, until {} at the latest. If it has died, try again then.",
+        rfc3339(*until)
+    )]
+    Held {
+        /// Who, as it calls itself.
+        by: String,
+        /// From when on the conversation is free, whatever has become of it.
+        until: Timestamp,
+    },
     /// It does not fit.
     #[error("The conversation is too large to be kept: {size} bytes of {limit}. Begin another one.")]
     TooLarge {
@@ -99,6 +127,7 @@ impl fmt::Debug for SaveError {
         // A client's error shows the whole answer for debugging, and with it what is kept.
         f.write_str(match self {
             Self::Superseded => "Superseded",
+            Self::Held { .. } => "Held",
             Self::TooLarge { .. } => "TooLarge",
             Self::Unreadable => "Unreadable",
             Self::Unavailable(_) => "Unavailable",
@@ -201,46 +230,13 @@ impl Driver<'_> {
             run.interrupted();
         }
         match run.next(TimeLeft(self.deadline.time_left())) {
-            Next::CallModel(request) => match self.ask_model(&request, watch).await {
-                Asked::Replied(reply) => run.model_replied(reply),
-                Asked::Failed(failure) => {
-                    watch(Happening::ModelFailed(&failure));
-                    run.model_failed(failure);
-                    return Then::Ask; // it has cost nothing but tokens, which the next save tells
-                }
-                Asked::Ending => return Then::Ask,
-            },
+            Next::CallModel(request) => return self.take_step(run, &request, id, watch).await,
             Next::AskApproval(calls) => run.records_read(self.look(calls, id, true).await),
             Next::ReadRecords(calls) => run.records_read(self.look(calls, id, false).await),
             Next::RunTools(calls) => run.tools_ended(self.run_tools(run, &calls, id, watch).await),
             Next::Pause(_) | Next::End(_) => return Then::End,
         }
         Then::Save
-    }
-
-    /// Asks the model, within the time left; given up when the process ends.
-    async fn ask_model(&self, request: &ModelRequest, watch: &mut (dyn FnMut(Happening<'_>) + Send)) -> Asked {
-        watch(Happening::Asked(request));
-        let limit = self.deadline.time_left();
-        let mut heard = |text: &str| {
-            if !text.is_empty() {
-                watch(Happening::Heard(text));
-            }
-        };
-        // A model that keeps to its limit ends first; one that does not must not cost the hand-off its time.
-        let asked = timeout(limit, self.model.converse(request, limit, &mut heard));
-        tokio::select! {
-            biased;
-            () = self.ending.begun() => Asked::Ending,
-            asked = asked => match asked {
-                Ok(Ok(reply)) => Asked::Replied(reply),
-                Ok(Err(failure)) => Asked::Failed(failure),
-                Err(_) => Asked::Failed(ModelFailure {
-                    kind: ModelFailureKind::Timeout,
-                    sentence: String::from("The model did not answer in the time that was left."),
-                }),
-            },
-        }
     }
 
     /// How the records of these calls stand.
@@ -299,11 +295,4 @@ enum Then {
     Save,
     Ask,
     End,
-}
-
-/// How the model's call ended.
-enum Asked {
-    Replied(ModelReply),
-    Failed(ModelFailure),
-    Ending,
 }
