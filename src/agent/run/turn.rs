@@ -6,6 +6,7 @@ use super::super::{guard::Guard, ledger::Entry, model::ModelFailure, stop::Stop,
 
 /// What has happened since the person's last message.
 #[derive(Clone, Default, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "facts that are true or not at any phase, each of its own")]
 pub(super) struct Turn {
     pub(super) phase: Phase,
     pub(super) steps: u32,
