@@ -130,10 +130,14 @@ fn changes() -> impl Iterator<Item = (EffectOf, EffectOf)> {
 #[test]
 fn an_effect_that_a_new_version_changes_is_at_most_once_all_the_same() {
     for (effect, later) in changes() {
-        let protocol = Protocol { effect, later_effect: Some(later), ..TWO };
-        holds(&format!("{effect:?}, then {later:?}"), Protocol { faults: 1, ..protocol.clone() });
-        holds(&format!("{effect:?}, then {later:?}, with reconcile"), Protocol { reconciles: true, ..protocol });
+        for (with, reconciles) in [("", false), (", with reconcile", true)] {
+            let protocol = Protocol { effect, later_effect: Some(later), reconciles, faults: 1, ..TWO };
+            holds(&format!("{effect:?}, then {later:?}{with}"), protocol);
+        }
     }
+    // A commit that lands late, in a record that its own call has taken over.
+    let (effect, later_effect) = (Once, Some(Atomic));
+    holds("Once, then Atomic, two faults", Protocol { effect, later_effect, reconciles: true, ..TWO });
 }
 
 #[test]
@@ -145,8 +149,10 @@ fn an_effect_happens_at_most_once_whatever_three_things_break() {
     }
     holds("Once with reconcile, three callers", Protocol { reconciles: true, ..THREE });
     for (effect, later) in changes() {
-        let name = format!("{effect:?}, then {later:?}, two faults");
-        holds(&name, Protocol { effect, later_effect: Some(later), ..TWO });
+        for reconciles in [false, true] {
+            let name = format!("{effect:?}, then {later:?}, two faults, reconcile: {reconciles}");
+            holds(&name, Protocol { effect, later_effect: Some(later), reconciles, ..TWO });
+        }
     }
     holds("Keyed, approval AskedAtTimes, three faults", Protocol { faults: 3, ..ASKED_AT_TIMES });
     for approval in [Approval::ByPolicy, Approval::AskedByTheTool] {
@@ -186,7 +192,7 @@ fn without_asking_whoever_takes_over_the_check_fails() {
 #[test]
 fn without_the_effect_in_the_record_the_check_fails() {
     for (effect, later) in [(Once, Keyed), (Once, Atomic), (Keyed, Atomic)] {
-        let protocol = Protocol { effect, later_effect: Some(later), remembers: false, ..THREE };
+        let protocol = Protocol { effect, later_effect: Some(later), remembers: false, faults: 1, ..TWO };
         fails(&format!("{effect:?}, then {later:?}, without the effect"), SAFE, protocol);
     }
 }
