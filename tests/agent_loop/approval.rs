@@ -12,8 +12,8 @@ use action_group::{
 use serde_json::json;
 
 use crate::{
-    machine::{Machine, calls, fails, says, tools, wide},
-    toolbox::without_mail,
+    machine::{Machine, calls, fails, says, success, tools, wide},
+    toolbox::{only_look, without_mail},
 };
 
 fn batch() -> [action_group::agent::model::ModelReply; 2] {
@@ -54,8 +54,7 @@ fn after_a_refusal_every_call_of_the_batch_has_its_result() {
     machine.go();
     machine.reload();
     machine.standing = Box::new(|_| Standing::Denied);
-    machine.outcome =
-        Box::new(|call| if call.tool == "pay" { fails(FailureKind::Denied) } else { crate::machine::success() });
+    machine.outcome = Box::new(|call| if call.tool == "pay" { fails(FailureKind::Denied) } else { success() });
     assert_eq!(machine.go().answer, "Done.");
     assert_eq!(machine.results().len(), 3);
 }
@@ -72,6 +71,23 @@ fn another_message_instead_of_a_decision_is_not_approved() {
     let results = machine.results();
     assert!(results[1].1.contains("had to approve it and has not"), "{results:?}");
     assert!(results.iter().all(|(_, text)| text.contains("not run")), "{results:?}");
+}
+
+#[test]
+fn a_call_that_waited_and_for_which_nobody_is_needed_any_more_has_its_result_too() {
+    let mut unwatched = json!(tools());
+    unwatched["facts"]["pay"]["may_need_approval"] = json!(false);
+    let gone = Tools::of(&only_look());
+    for now in [serde_json::from_value(unwatched).expect("tools"), gone] {
+        let mut machine = waiting();
+        machine.go();
+        machine.reload();
+        machine.run.equip(wide(), now, None, Approvals::Pause);
+        machine.outcome = Box::new(|call| if call.tool == "pay" { fails(FailureKind::UnknownTool) } else { success() });
+        let report = machine.go();
+        assert_eq!((report.answer.as_str(), report.waiting.len(), report.failed.len()), ("Done.", 0, 1));
+        assert_eq!(machine.results().iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
 }
 
 #[test]

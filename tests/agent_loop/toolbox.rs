@@ -127,6 +127,11 @@ pub fn without_mail() -> Arc<Toolbox> {
     Arc::new(Toolbox::builder().tool(Looks(log.clone())).tool(Pays(log)).build().expect("good tools"))
 }
 
+/// The tools of a deployment that only reads.
+pub fn only_look() -> Arc<Toolbox> {
+    Arc::new(Toolbox::builder().tool(Looks(Log::default())).build().expect("a good tool"))
+}
+
 /// The tools, and what they will have done.
 pub fn toolbox() -> (Arc<Toolbox>, Log) {
     let log = Log::default();

@@ -49,6 +49,7 @@ impl AgentRun {
         let (tools, asked) = (&self.tools, self.turn.asked);
         for entry in self.turn.ledger.iter_mut().skip(self.turn.open).filter(|entry| entry.is_open()) {
             if !asked && !tools.get(&entry.call.tool).is_some_and(|facts| facts.may_need_approval) {
+                entry.fate = Fate::Open; // whatever it waited for under another deployment
                 continue;
             }
             let standing = standings.remove(&entry.call.ordinal).unwrap_or(Standing::Unavailable);
