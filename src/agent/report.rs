@@ -37,7 +37,7 @@ pub struct Report {
     pub waiting: Vec<Item>,
     /// Replies of the model in this turn, without the one to a closing request.
     pub steps: u32,
-    /// Calls that were run in this turn.
+    /// Calls that were run in this turn, or may have been.
     pub tool_calls: u32,
     /// The tokens of this turn, as the model has told them.
     pub usage: Usage,

@@ -50,6 +50,7 @@ fn a_call_that_asks_by_itself_pauses_the_loop_after_its_batch_and_the_answer_nam
     let report = machine.go();
     assert_eq!((report.stop, report.resume), (Stop::AwaitingApproval, Resume::Decide));
     assert_eq!((report.done.len(), report.waiting.len(), report.not_attempted.len()), (2, 1, 0));
+    assert_eq!(report.tool_calls, 3, "it has run to ask");
     assert_eq!(report.waiting[0].key.as_deref(), Some("mail#4f1c"));
     assert!(report.answer.contains("(key mail#4f1c)"), "{}", report.answer);
     assert_eq!(machine.requests.len(), 1, "the model is not asked before the person has decided");

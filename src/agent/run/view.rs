@@ -73,6 +73,18 @@ impl AgentRun {
         u32::try_from(self.turn.ledger.iter().skip(self.turn.carried).filter(run).count()).unwrap_or(u32::MAX)
     }
 
+    /// Those of them that have run, or may have.
+    fn calls_run(&self) -> u32 {
+        let (handed_out, asked) = (self.has_handed_out(), self.turn.asked);
+        let ran = |entry: &&Entry| entry.has_run() || (entry.is_open() && (handed_out || asked));
+        u32::try_from(self.turn.ledger.iter().skip(self.turn.carried).filter(ran).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a driver that is gone may have begun what is open.
+    fn has_handed_out(&self) -> bool {
+        matches!(self.turn.phase, Phase::Tools | Phase::Orphans(_)) && self.turn.begun == Begun::Perhaps
+    }
+
     pub(super) fn report_of(&self, stop: Stop) -> Report {
         let why = match &self.turn.failure {
             Some(failure) if stop == Stop::ModelFailed => failure.sentence.as_str(),
@@ -93,13 +105,13 @@ impl AgentRun {
         let mut report = Report {
             resume,
             steps: turn.steps,
-            tool_calls: self.tool_calls(),
+            tool_calls: self.calls_run(),
             usage: turn.spent,
             estimated: turn.guessed,
             ..Report::new(stop)
         };
+        let handed_out = self.has_handed_out();
         for (index, entry) in turn.ledger.iter().enumerate() {
-            let handed_out = matches!(turn.phase, Phase::Tools | Phase::Orphans(_)) && turn.begun == Begun::Perhaps;
             let is_read = entry.facts(&self.tools).is_some_and(|facts| facts.effect == Effect::ReadOnly);
             let later = |has: fn(&Entry) -> bool| {
                 let mut later = turn.ledger.iter().skip(index + 1);
