@@ -171,6 +171,28 @@ async fn text_is_heard_as_it_comes_and_the_reply_is_the_same() {
 }
 
 #[tokio::test]
+async fn what_came_of_a_call_or_of_reasoning_is_told_by_its_bytes_before_the_message_is_whole() {
+    let delta = |index, delta| ("contentBlockDelta", json!({"contentBlockIndex": index, "delta": delta}));
+    let start = json!({"toolUse": {"toolUseId": "t", "name": "f"}});
+    let events = vec![
+        ("messageStart", json!({"role": "assistant"})),
+        delta(0, json!({"reasoningContent": {"text": "Hm, yes."}})),
+        delta(0, json!({"reasoningContent": {"signature": "c2ln"}})),
+        ("contentBlockStart", json!({"contentBlockIndex": 1, "start": start})),
+        delta(1, json!({"toolUse": {"input": "{\"a\": "}})),
+        delta(1, json!({"toolUse": {"input": "\"b"}})),
+    ];
+    let endpoint = Converse::start([Reply::Events(events)]).await;
+    let (mut bytes, model) = (0, model(&endpoint).streaming());
+    let mut hear = |heard: Heard<'_>| match heard {
+        Heard::Hidden(more) => bytes += more,
+        other => assert!(matches!(other, Heard::Attempt { .. }), "{other:?}"),
+    };
+    model.converse(&hello(), PATIENCE, &mut hear).await.expect_err("it breaks off");
+    assert_eq!(bytes, 8 + 6 + 2);
+}
+
+#[tokio::test]
 async fn the_client_repeats_what_was_throttled_or_not_available_and_nothing_else() {
     for (status, code, kind, requests) in [
         (429, "ThrottlingException", Kind::Throttled, 3),

@@ -407,6 +407,9 @@ async fn what_was_heard_of_an_answer_that_never_ended_is_counted() {
     let (world, model) = (World::stopped(), Replies::new([]).stammering("Let me see: it is"));
     let report = world.drive(&model).await.report;
     assert_eq!((report.stop, report.estimated.output_tokens), (Stop::Time, 6));
+    let (world, model) = (World::stopped(), Replies::new([]).stammering("Let me see: it is").hiding(31));
+    let report = world.drive(&model).await.report;
+    assert_eq!((report.stop, report.estimated.output_tokens), (Stop::Time, 16), "its reasoning has cost as much");
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,6 +42,8 @@ pub struct Replies {
     requests: Mutex<Vec<ModelRequest>>,
     /// What is heard of the answer that never comes to its end.
     stammers: &'static str,
+    /// The bytes of it that nobody is shown.
+    hides: usize,
     /// How it ends then.
     fails: Option<ModelFailure>,
     /// The attempts of each request, and which of them were throttled.
@@ -56,6 +58,7 @@ impl Replies {
             asked: AtomicUsize::new(0),
             requests: Mutex::default(),
             stammers: "",
+            hides: 0,
             fails: None,
             tried: Vec::new(),
         }
@@ -71,6 +74,10 @@ impl Replies {
 
     pub fn stammering(self, stammers: &'static str) -> Self {
         Self { stammers, ..self }
+    }
+
+    pub fn hiding(self, hides: usize) -> Self {
+        Self { hides, ..self }
     }
 
     pub fn asked(&self) -> usize {
@@ -107,6 +114,7 @@ impl Model for Replies {
                 heard(Heard::Text(&reply.message.text()));
                 return Ok(reply);
             }
+            heard(Heard::Hidden(self.hides));
             heard(Heard::Text(self.stammers));
             match self.fails.clone() {
                 Some(failure) => Err(failure),

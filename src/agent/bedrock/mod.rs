@@ -150,6 +150,10 @@ impl Bedrock {
             let waits_until = ends.min(Instant::now() + patience);
             match timeout_at(waits_until, stream.recv()).await {
                 Ok(Ok(Some(event))) => {
+                    let hidden = stream::hidden(&event);
+                    if hidden > 0 {
+                        heard(Heard::Hidden(hidden));
+                    }
                     if let Some(text) = joined.take(event) {
                         heard(Heard::Text(&text));
                     }

@@ -51,6 +51,17 @@ impl Part {
     }
 }
 
+/// The bytes of an event that the model has made and nobody is shown.
+pub(super) fn hidden(event: &ConverseStreamOutput) -> usize {
+    let ConverseStreamOutput::ContentBlockDelta(delta) = event else { return 0 };
+    match &delta.delta {
+        Some(ContentBlockDelta::ToolUse(piece)) => piece.input.len(),
+        Some(ContentBlockDelta::ReasoningContent(Reasoning::Text(text))) => text.len(),
+        Some(ContentBlockDelta::ReasoningContent(Reasoning::RedactedContent(bytes))) => bytes.as_ref().len(),
+        _ => 0,
+    }
+}
+
 impl Joined {
     /// Takes one event; hands back the text that a person may hear at once.
     pub(super) fn take(&mut self, event: ConverseStreamOutput) -> Option<String> {

@@ -60,11 +60,13 @@ impl Driver<'_> {
         let mut bytes = 0;
         let mut heard = |heard: Heard<'_>| {
             line.heard(heard);
-            if let Heard::Text(text) = heard
-                && !text.is_empty()
-            {
-                bytes += text.len();
-                watch(Happening::Heard(text));
+            match heard {
+                Heard::Text(text) if !text.is_empty() => {
+                    bytes += text.len();
+                    watch(Happening::Heard(text));
+                }
+                Heard::Hidden(more) => bytes += more,
+                _ => {}
             }
         };
         // A model that keeps to its limit ends first; one that does not must not cost the hand-off its time.

@@ -40,6 +40,8 @@ use crate::{
 pub enum Heard<'a> {
     /// A piece of the answer, where the model streams.
     Text(&'a str),
+    /// So many bytes of an answer that nobody is shown, where the model streams: reasoning, and the arguments of calls.
+    Hidden(usize),
     /// The attempt of this number, from 1, has ended.
     Attempt {
         /// Its number.
