@@ -223,21 +223,23 @@ async fn a_killed_chat_leaves_word_who_has_the_conversation_and_until_when() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn ctrl_c_ends_the_turn_with_its_report() {
-    let order = json!({"order_id": "ORD-12345"});
-    let model = Converse::start([calls([("a", "get_order", order)]), Reply::Silence]).await;
-    let mut chat = Chat::begin(&model, &[]);
-    chat.say("How is ORD-12345?");
-    chat.hears("success").await;
-    while model.requests().len() < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+async fn ctrl_c_and_the_signals_of_kill_and_of_a_closed_terminal_end_the_turn_with_its_report() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let order = json!({"order_id": "ORD-12345"});
+        let model = Converse::start([calls([("a", "get_order", order)]), Reply::Silence]).await;
+        let mut chat = Chat::begin(&model, &[]);
+        chat.say("How is ORD-12345?");
+        chat.hears("success").await;
+        while model.requests().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let killed = Command::new("kill").args([signal, &chat.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        assert_eq!(chat.ended().await, Some(130), "{signal}");
+        for wanted in ["stopped: interrupted", "Done:\n- get_order", "can be resumed"] {
+            chat.hears(wanted).await;
+        }
     }
-    let killed = Command::new("kill").args(["-INT", &chat.child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    for wanted in ["stopped: interrupted", "Done:\n- get_order", "can be resumed"] {
-        chat.hears(wanted).await;
-    }
-    assert_eq!(chat.ended().await, Some(130));
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ use crate::{
     clock::Clock,
     idempotency::{Pending, Store, Verdict},
     outcome::Outcome,
+    runtime::asked_to_end,
     settings::{Env, RetryMode},
     tool::Caller,
 };
@@ -71,18 +72,18 @@ another terminal can: `dev pending`, `dev approve`, `dev deny`; then /resume.
 
 RUST_LOG=warn shows where credentials were looked for.
 
-Ctrl-C ends the turn with its report. SYSTEM_PROMPT, MAX_STEPS, MAX_TOKENS and the other limits count as on Lambda. The
-model costs what Bedrock charges.
+Ctrl-C ends the turn with its report, as do SIGTERM and the end of the terminal. SYSTEM_PROMPT, MAX_STEPS, MAX_TOKENS and
+the other limits count as on Lambda. The model costs what Bedrock charges.
 
 Examples:
   AWS_REGION=us-east-1 dev chat --model amazon.nova-lite-v1:0
   dev chat --model amazon.nova-lite-v1:0 --db shop.db --conversation monday
   dev chat --model amazon.nova-lite-v1:0 --fault get_order=throttle*2";
 
-/// Talks until the end of stdin, or Ctrl-C.
+/// Talks until the end of stdin, or a signal.
 pub async fn run(options: Chat) -> Result<ExitCode, Trouble> {
     let mut talk = Talk::begin(options).await?;
-    talk.end_on_ctrl_c();
+    talk.end_on_signal();
     while let Some(line) = talk.hear("> ").await {
         match line.trim() {
             "" => {}
@@ -135,12 +136,16 @@ impl Talk {
         })
     }
 
-    fn end_on_ctrl_c(&self) {
+    /// Ctrl-C, SIGTERM and the end of the terminal: a turn that only died would leave its lease.
+    fn end_on_signal(&self) {
         let agent = Arc::clone(&self.agent);
         tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                agent.end();
+            tokio::select! {
+                Ok(()) = tokio::signal::ctrl_c() => {}
+                () = asked_to_end() => {}
+                Some(()) = hung_up() => {}
             }
+            agent.end();
         });
     }
 
@@ -235,6 +240,18 @@ fn settings(model: Option<String>) -> Result<LoopSettings, Trouble> {
     let settings = LoopSettings::read(&mut env);
     env.finish().map_err(|error| Trouble(error.to_string()))?;
     Ok(settings)
+}
+
+/// Waits until the terminal is closed. `None` where that cannot be known.
+#[cfg(unix)]
+async fn hung_up() -> Option<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::hangup()).ok()?.recv().await
+}
+
+#[cfg(not(unix))]
+async fn hung_up() -> Option<()> {
+    None
 }
 
 /// The lines of stdin, read on a thread of their own: nothing can end a read.
