@@ -91,11 +91,30 @@ fn save(file: &Path, id: &str, run: &AgentRun, after: Option<Revision>) -> Resul
     let revision = after.map_or(0, |Revision(number)| number) + 1;
     let run = serde_json::to_value(run).map_err(unavailable)?;
     let state = State { conversation: id.to_owned(), revision, run };
-    let (new, state) = (file.with_extension("new"), serde_json::to_vec(&state).map_err(unavailable)?);
+    let state = serde_json::to_vec(&state).map_err(unavailable)?;
+    let mut new = file.as_os_str().to_owned();
+    new.push(".new"); // a name that is nobody else's: of `talk.txt`, which may be kept beside `talk.json`, it is another
     std::fs::write(&new, state).and_then(|()| std::fs::rename(&new, file)).map_err(unavailable)?;
     Ok(Revision(revision))
 }
 
 fn unavailable(error: impl std::error::Error + Send + Sync + 'static) -> SaveError {
     SaveError::Unavailable(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::{limits::Limits, tools::Tools};
+
+    #[test]
+    fn a_save_touches_no_file_but_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, others) = (folder.path().join("talk.json"), folder.path().join("talk.new"));
+        std::fs::write(&others, "mine").expect("it is written");
+        let run = AgentRun::new(Limits::new(1_000), Tools::default());
+        save(&file, "c", &run, None).expect("it is saved");
+        assert_eq!(std::fs::read_to_string(&others).expect("it is there"), "mine");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+    }
 }
