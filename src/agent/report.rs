@@ -97,7 +97,10 @@ impl Report {
             Fate::Open if perhaps => (&mut self.unknown, false),
             Fate::Open | Fate::NotRun { .. } => (&mut self.not_attempted, missed),
             Fate::Waiting(_) => (&mut self.waiting, false),
-            Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => (&mut self.waiting, false),
+            // Without a record there is nothing to decide on, and nothing waits.
+            Fate::Failed { kind, key: Some(_), .. } if kind == FailureKind::ApprovalRequired.name() => {
+                (&mut self.waiting, false)
+            }
             // This call changed nothing, but whoever is at the same action may have.
             Fate::Failed { .. } if perhaps && entry.is_in_progress() => (&mut self.unknown, false),
             Fate::Done { .. } | Fate::Failed { changed: Known::Done, .. } => (&mut self.done, false),

@@ -132,8 +132,10 @@ fn after_a_doubt_a_call_that_is_not_approved_is_unknown_and_not_called_unchanged
 #[test]
 fn a_call_that_needs_approval_but_has_no_record_to_give_it_on_is_answered() {
     let mut machine = Machine::new(wide(), [look("a", "x"), says("Sorry.")]);
-    machine.outcome = Box::new(|_| fails(FailureKind::ApprovalRequired));
-    assert_eq!(machine.go().answer, "Sorry.", "nobody could ever decide on it");
+    machine.outcome = Box::new(|_| fails(FailureKind::ApprovalRequired)); // without a key
+    let report = machine.go();
+    assert_eq!(report.answer, "Sorry.", "nobody could ever decide on it");
+    assert_eq!((report.waiting.len(), report.failed.len()), (0, 1), "nothing waits");
 }
 
 #[test]
