@@ -11,7 +11,10 @@
 //!
 //! It does not emulate throttling, transactions in conflict, or stale reads.
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::config::{Credentials, SharedCredentialsProvider};
@@ -102,9 +105,30 @@ impl Tables {
     /// statement whole, and not a table with what is noted of it.
     fn of(path: Option<&Path>) -> Result<Self, Trouble> {
         let _alone = path.and_then(Lock::wait);
+        if let Some(new) = path.filter(|path| !path.exists()) {
+            Self::make(new)?;
+        }
         let tables = Self::open(path)?;
         tables.fill()?;
         Ok(tables)
+    }
+
+    /// Makes a new file beside its place, so that a process that dies meanwhile leaves no half of a database there.
+    fn make(path: &Path) -> Result<(), Trouble> {
+        let beside = |end: &str| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        };
+        for left in [".new", ".new-wal", ".new-shm"] {
+            let _ = std::fs::remove_file(beside(left)); // of a process that has died
+        }
+        // Where it cannot be made, whoever opens the file itself says why.
+        let Ok(tables) = Self::open(Some(&beside(".new"))) else { return Ok(()) };
+        tables.fill()?;
+        drop(tables);
+        std::fs::rename(beside(".new"), path)
+            .map_err(|error| Trouble(format!("The database {} cannot be made: {error}.", path.display())))
     }
 
     fn open(path: Option<&Path>) -> Result<Self, Trouble> {
@@ -277,6 +301,18 @@ mod tests {
         });
         assert_eq!(found, [3; MANY]);
         assert!(!path.with_extension("db.lock").exists(), "the lock is left behind");
+    }
+
+    #[test]
+    fn a_file_that_was_being_made_when_its_process_died_is_made_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, half) = (folder.path().join("orders.db"), folder.path().join("orders.db.new"));
+        std::fs::write(&half, "half of a database").expect("it is written");
+        let tables = Tables::of(Some(&path)).expect("a database");
+        assert_eq!(tables.all(seed::ORDERS).expect("orders").len(), 3);
+        drop(tables);
+        let left = std::fs::read_dir(folder.path()).expect("a folder").map(|file| file.expect("a file").file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["orders.db"], "all of it is in its place");
     }
 
     #[tokio::test]
