@@ -113,8 +113,8 @@ fn among(tenant: &str, conversation: &str) -> String {
 }
 
 fn driven(conversation: &str, report: &Report) -> Value {
-    let Report { stop, steps, tool_calls, usage, .. } = report;
-    tracing::info!(conversation, %stop, steps, tool_calls, tokens = usage.total(), "a turn has ended");
+    let Report { stop, steps, tool_calls, .. } = report;
+    tracing::info!(conversation, %stop, steps, tool_calls, tokens = report.tokens(), "a turn has ended");
     json!({"ok": true, "conversation": conversation, "report": report.to_json()})
 }
 

@@ -90,6 +90,11 @@ impl Report {
         }
     }
 
+    /// The tokens of this turn, told and reckoned together.
+    pub const fn tokens(&self) -> u64 {
+        self.usage.total().saturating_add(self.estimated.total())
+    }
+
     /// Adds a call. `perhaps`: if it has no end, it may have had its effect. `missed`: if it has not had its effect, there is
     /// one, and no later call has had it.
     pub(super) fn add(&mut self, entry: &Entry, perhaps: bool, missed: bool) {

@@ -310,8 +310,8 @@ fn line(call: &ToolCall) -> String {
 fn account(report: &Report) {
     print("\n");
     if report.stop == Stop::EndTurn && !report.needs_facts() {
-        let usage = report.usage;
-        tell(Tone::Quiet, &format!("{} steps, {} calls, {} tokens", report.steps, report.tool_calls, usage.total()));
+        let Report { steps, tool_calls, .. } = report;
+        tell(Tone::Quiet, &format!("{steps} steps, {tool_calls} calls, {} tokens", report.tokens()));
     } else {
         tell(Tone::Bad, &format!("stopped: {}", report.stop));
         print(&format!("{}\n", report.text()));
