@@ -18,7 +18,7 @@ use action_group::{
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::{Database, FaultyProxy, LOST, Lines, client, within};
+use support::{Database, Fault, FaultyProxy, LOST, Lines, client, within};
 
 /// What an attempt does; without more of them it succeeds.
 #[derive(Clone, Copy, Debug)]
@@ -263,6 +263,30 @@ async fn an_approval_that_is_not_used_within_the_hour_is_none() {
         let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
         assert_eq!(kind(&world.call_at(later, json!({"amount": 500})).await), FailureKind::ApprovalRequired);
         assert!(world.done().is_empty());
+    }
+}
+
+/// The person approved it for an hour. That its first attempt died, and did nothing, makes that no longer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_does_not_outlive_its_hour_in_a_record_that_was_left_behind() {
+    for effect in [ONCE, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        if effect == ONCE {
+            world.next(Step::NoAnswer);
+        }
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        proxy.misbehave("TransactWriteItems", [Fault::Reset; 9]);
+        let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        assert_eq!(kind(&world.call_on(store, json!({"amount": 500})).await), FailureKind::OutcomeUnknown);
+        world.finds(Reconciled::NotDone);
+        let done = world.done().len();
+        let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
+        for _ in 0..2 {
+            assert_eq!(kind(&world.call_at(later, json!({"amount": 500})).await), FailureKind::ApprovalRequired);
+        }
+        assert_eq!(world.done().len(), done);
     }
 }
 

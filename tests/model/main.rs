@@ -17,7 +17,7 @@ mod dynamodb;
 mod table;
 mod world;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use caller::{
     Doubt, EffectOf,
@@ -40,6 +40,7 @@ const TWO: Protocol = Protocol {
     approval: Approval::No,
     reconciles: false,
     moments: WINDOW,
+    window: Duration::from_mins(1),
     fences: true,
     doubt: Doubt::Kept,
     margin: true,
@@ -52,6 +53,10 @@ const THREE: Protocol = Protocol { callers: 3, faults: 1, ..TWO };
 
 /// A tool that asks for approval by what it finds, also after an attempt whose answer was lost.
 const ASKED_AT_TIMES: Protocol = Protocol { effect: Keyed, approval: Approval::AskedAtTimes, moments: APPROVAL, ..TWO };
+
+/// The hour of an approval ends before the record that has used it does.
+const DAY: Protocol =
+    Protocol { reconciles: true, window: Duration::from_hours(24), moments: &[0, 3_200, 3_700_000], ..TWO };
 
 /// A version whose policy wants approval meets the records of one whose policy does not.
 const LOWERED_LIMIT: Protocol =
@@ -111,6 +116,20 @@ fn nothing_runs_without_its_approval_and_no_approval_is_used_twice() {
     holds("Keyed, approval AskedAtTimes", ASKED_AT_TIMES);
     let approval = Approval::ByPolicy;
     holds("Once, approval and reconcile", Protocol { approval, reconciles: true, moments: APPROVAL, ..THREE });
+}
+
+#[test]
+fn an_approval_that_was_left_behind_unused_does_not_outlive_its_hour() {
+    for approval in [Approval::ByPolicy, Approval::AskedByTheTool] {
+        for effect in [Once, Keyed, Atomic] {
+            let name = format!("{effect:?}, approval {approval:?}, kept for a day");
+            holds(&name, Protocol { effect, approval, faults: 1, ..DAY });
+        }
+    }
+    holds(
+        "Keyed, approval AskedAtTimes, kept for a day",
+        Protocol { effect: Keyed, approval: Approval::AskedAtTimes, ..DAY },
+    );
 }
 
 #[test]
