@@ -155,6 +155,20 @@ fn an_effect_that_a_new_version_changes_is_at_most_once_all_the_same() {
     }
 }
 
+/// The same where a person is asked by either version, or by both, also about what may have been done.
+#[test]
+fn an_effect_that_a_new_version_changes_needs_its_approval_all_the_same() {
+    for (effect, later) in changes() {
+        for approval in [Approval::ByPolicy, Approval::ByLaterPolicy, Approval::AskedAtTimes] {
+            let name = format!("{effect:?}, then {later:?}, approval {approval:?}");
+            let protocol =
+                Protocol { effect, later_effect: Some(later), approval, faults: 1, moments: APPROVAL, ..TWO };
+            holds(&name, protocol.clone());
+            holds(&format!("{name}, with reconcile"), Protocol { reconciles: true, ..protocol });
+        }
+    }
+}
+
 #[test]
 #[ignore = "takes minutes: three things go wrong at once"]
 fn an_effect_happens_at_most_once_whatever_three_things_break() {

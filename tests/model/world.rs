@@ -442,7 +442,13 @@ impl World {
         if self.record.as_ref().is_some_and(|record| record.state == State::AwaitingApproval) {
             self.approve(protocol, true);
             let approved = self.call_again(protocol, way);
-            return matches!(approved, Some(Answer::Success { .. })) && self.broken.is_none();
+            let ended = match approved {
+                Some(Answer::Success { .. }) => true,
+                // What another version may have done is not done by another way: its caller is told to find out.
+                Some(Answer::Unknown { retryable: false }) => protocol.later_effect.is_some() && !protocol.reconciles,
+                _ => false,
+            };
+            return ended && self.broken.is_none();
         }
         let ended = match answer {
             Some(Answer::Success { .. } | Answer::Told(FailureKind::Denied)) => true,
