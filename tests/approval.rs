@@ -18,7 +18,7 @@ use action_group::{
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::{Database, Fault, FaultyProxy, LOST, Lines, client, within};
+use support::{Database, Fault, FaultyProxy, LOST, Lines, THROTTLED, client, within};
 
 /// What an attempt does; without more of them it succeeds.
 #[derive(Clone, Copy, Debug)]
@@ -537,6 +537,24 @@ async fn an_effect_that_cannot_be_told_stays_unknown() {
         assert_eq!((failure.kind(), failure.retryable()), (FailureKind::OutcomeUnknown, false));
     }
     assert_eq!(world.done().len(), 1);
+}
+
+/// Its holder is dead, and nothing can be written about that. A take-over of what the mark would have made of it could only land
+/// when nobody waits for it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_could_not_be_marked_unknown_is_taken_over_as_it_is() {
+    let world = World::new(ONCE).await;
+    let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+    let store = |clock| Store::new(client(&proxy.endpoint()), Database::RECORDS, clock);
+    world.next(Step::NoAnswer);
+    world.finds(Reconciled::NotDone);
+    let later = Clock::following_tokio(world.database.store().now().plus(Duration::from_secs(10)));
+    for (clock, requests) in [(Clock::system(), 1), (later, 3)] {
+        proxy.misbehave("UpdateItem", [THROTTLED]);
+        let outcome = world.call_on(store(clock), json!({"amount": 1})).await;
+        assert_eq!(world.script.lock().expect("a script").requests, requests, "{outcome:?}");
+    }
+    assert_eq!(world.call(json!({"amount": 1})).await, paid(1, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]
