@@ -18,7 +18,7 @@ use action_group::{
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::{Database, FaultyProxy, LOST, Lines, client, within};
+use support::{Database, Fault, FaultyProxy, LOST, Lines, THROTTLED, client, within};
 
 /// What an attempt does; without more of them it succeeds.
 #[derive(Clone, Copy, Debug)]
@@ -263,6 +263,30 @@ async fn an_approval_that_is_not_used_within_the_hour_is_none() {
         let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
         assert_eq!(kind(&world.call_at(later, json!({"amount": 500})).await), FailureKind::ApprovalRequired);
         assert!(world.done().is_empty());
+    }
+}
+
+/// The person approved it for an hour. That its first attempt died, and did nothing, makes that no longer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_does_not_outlive_its_hour_in_a_record_that_was_left_behind() {
+    for effect in [ONCE, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        if effect == ONCE {
+            world.next(Step::NoAnswer);
+        }
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        proxy.misbehave("TransactWriteItems", [Fault::Reset; 9]);
+        let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        assert_eq!(kind(&world.call_on(store, json!({"amount": 500})).await), FailureKind::OutcomeUnknown);
+        world.finds(Reconciled::NotDone);
+        let done = world.done().len();
+        let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
+        for _ in 0..2 {
+            assert_eq!(kind(&world.call_at(later, json!({"amount": 500})).await), FailureKind::ApprovalRequired);
+        }
+        assert_eq!(world.done().len(), done);
     }
 }
 
@@ -513,6 +537,24 @@ async fn an_effect_that_cannot_be_told_stays_unknown() {
         assert_eq!((failure.kind(), failure.retryable()), (FailureKind::OutcomeUnknown, false));
     }
     assert_eq!(world.done().len(), 1);
+}
+
+/// Its holder is dead, and nothing can be written about that. A take-over of what the mark would have made of it could only land
+/// when nobody waits for it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_could_not_be_marked_unknown_is_taken_over_as_it_is() {
+    let world = World::new(ONCE).await;
+    let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+    let store = |clock| Store::new(client(&proxy.endpoint()), Database::RECORDS, clock);
+    world.next(Step::NoAnswer);
+    world.finds(Reconciled::NotDone);
+    let later = Clock::following_tokio(world.database.store().now().plus(Duration::from_secs(10)));
+    for (clock, requests) in [(Clock::system(), 1), (later, 3)] {
+        proxy.misbehave("UpdateItem", [THROTTLED]);
+        let outcome = world.call_on(store(clock), json!({"amount": 1})).await;
+        assert_eq!(world.script.lock().expect("a script").requests, requests, "{outcome:?}");
+    }
+    assert_eq!(world.call(json!({"amount": 1})).await, paid(1, true));
 }
 
 #[tokio::test(flavor = "multi_thread")]

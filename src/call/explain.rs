@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::{approval, attempt::Ended};
 use crate::{
-    idempotency::{Record, State},
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Phase, ToolError, ToolErrorKind},
 };
@@ -18,14 +17,6 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
         Effect::Atomic => matches!(ended, Ended::CommitLost),
         Effect::Keyed | Effect::Once => ended.phase() == Phase::MaybeDone,
     }
-}
-
-/// Whether those who had this record before, from whom it is taken over, may have had the effect.
-///
-/// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
-/// nothing was done. A record that waited for a person keeps what was in doubt before.
-pub fn may_be_done_before(record: &Record, effect: Effect) -> bool {
-    record.maybe_done || record.state == State::Started && record.begun_as(effect) == Effect::Keyed
 }
 
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.

@@ -38,7 +38,7 @@ mod task;
 pub mod decisions {
     pub use super::{
         attempt::Ended,
-        explain::{failure, keeping_doubt, may_be_done, may_be_done_before},
+        explain::{failure, keeping_doubt, may_be_done},
         recorded::{Settling, settling},
         retry::decide as retry,
     };

@@ -132,7 +132,7 @@ impl Pipeline {
     async fn take_over(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: &Record) -> Result<Next, Failure> {
         match self.store.take_over(key, claim, record, run.deadline.time_left()).await {
             Ok(Acquired::Mine(guard)) => {
-                run.maybe_done |= explain::may_be_done_before(record, claim.effect);
+                run.maybe_done |= record.may_be_done(claim.effect);
                 Ok(Next::Go(guard))
             }
             // Somebody else was faster, or its holder has released it: look again.

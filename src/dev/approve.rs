@@ -62,14 +62,24 @@ pub async fn decide(options: &Decide, verdict: Verdict) -> Result<ExitCode, Trou
     let decided = store.decide_approval(&options.key, &options.by, verdict).await;
     let call = decided.map_err(|error| Trouble(error.to_string()))?;
     print(format_args!("{}\n", shown(&call)))?;
-    tell(
-        Tone::Good,
-        match verdict {
-            Verdict::Approve => "Approved. The same call runs once, if it is made within the hour.",
-            Verdict::Deny => "Denied. The same call is refused from now on.",
-        },
-    );
+    tell(Tone::Good, decided_on(verdict, call.maybe_done));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What becomes of a call on which a person has decided so.
+const fn decided_on(verdict: Verdict, maybe_done: bool) -> &'static str {
+    match (verdict, maybe_done) {
+        (Verdict::Approve, false) => "Approved. The same call runs once, if it is made within the hour.",
+        (Verdict::Approve, true) => {
+            "Approved. An attempt before may have done it; the same call runs again with the same key, if it is made \
+             before its record ends."
+        }
+        (Verdict::Deny, false) => "Denied. The same call is refused from now on.",
+        (Verdict::Deny, true) => {
+            "Denied. The same call is not tried again. An attempt before may have done it, so its caller is not told \
+             that nothing was done."
+        }
+    }
 }
 
 async fn open(db: &Path) -> Result<(Embedded, Store), Trouble> {
@@ -88,4 +98,18 @@ fn shown(call: &idempotency::Pending) -> Value {
         shown["maybe_done"] = Value::from(true);
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_who_decides_in_doubt_is_not_promised_an_hour_or_that_nothing_was_done() {
+        for verdict in [Verdict::Approve, Verdict::Deny] {
+            let [sure, doubted] = [false, true].map(|maybe_done| decided_on(verdict, maybe_done));
+            assert!(!sure.contains("may have done it"), "{sure}");
+            assert!(doubted.contains("may have done it") && !doubted.contains("hour"), "{doubted}");
+        }
+    }
 }

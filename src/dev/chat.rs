@@ -205,7 +205,8 @@ impl Talk {
         if stdin().is_terminal() {
             while self.lines.try_recv().is_ok() {} // nobody has decided before the question was put
         }
-        tell(Tone::Bad, &format!("{} {}", call.tool, call.arguments));
+        let doubt = if call.maybe_done { " (an attempt before may have done it)" } else { "" };
+        tell(Tone::Bad, &format!("{} {}{doubt}", call.tool, call.arguments));
         let verdict = match self.hear("Approve? y, n, or Enter to leave it: ").await.as_deref().map(str::trim) {
             Some("y" | "yes") => Verdict::Approve,
             Some("n" | "no") => Verdict::Deny,

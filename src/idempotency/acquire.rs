@@ -82,7 +82,7 @@ impl Store {
             .expression_attribute_values(":effect", s(old.taken_over_as(claim.effect).name()))
             .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()));
         let update = match guard.approval() {
-            None => update.update_expression(TAKE_OVER),
+            None => update.update_expression(format!("{TAKE_OVER} REMOVE approved_until")),
             Some(until) => update
                 .update_expression(format!("{TAKE_OVER}, approved_until = :approved REMOVE arguments"))
                 .expression_attribute_values(":approved", n(until.as_secs_up())),

@@ -50,7 +50,7 @@ impl Guard {
 
     /// The guard of a take-over of this record, also of one whose answer never came.
     pub fn next(store: &Store, key: &Key, claim: &Claim, old: &Record) -> Self {
-        let approved = if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until };
+        let approved = old.approval(claim.effect, store.now());
         Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved_until(approved)
     }
 

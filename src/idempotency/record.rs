@@ -118,6 +118,23 @@ impl Record {
         if begun_as == effect || surely_nothing { effect } else { Effect::Once }
     }
 
+    /// Whether those who had it before may have had the effect, as far as whoever takes it over with this one can tell.
+    ///
+    /// An atomic effect of the old holder can no longer commit, and one that happens once is taken over only if surely
+    /// nothing was done. A record that waited for a person keeps what was in doubt before.
+    pub fn may_be_done(&self, effect: Effect) -> bool {
+        self.maybe_done || self.state == State::Started && self.begun_as(effect) == Effect::Keyed
+    }
+
+    /// Until when the approval counts with which it is taken over now, if a person has given one. Whoever has left the record
+    /// behind may have used it; if surely nothing was done, it counts no longer than if it had not been touched.
+    pub fn approval(&self, effect: Effect, now: Timestamp) -> Option<Timestamp> {
+        match self.state {
+            State::Approved => Some(self.expires_at),
+            _ => self.approved_until.filter(|until| now < *until || self.may_be_done(effect)),
+        }
+    }
+
     /// Reads an item. `None` if it is no record of ours: somebody else's item, or a later version's.
     pub(super) fn from_item(item: &Item) -> Option<Self> {
         let text = |name: &str| item.get(name)?.as_s().ok().cloned();

@@ -4,14 +4,14 @@
 use std::{sync::OnceLock, time::Duration};
 
 use action_group::{
-    call::decisions::{Ended, Settling, failure, keeping_doubt, may_be_done, may_be_done_before, retry, settling},
+    call::decisions::{Ended, Settling, failure, keeping_doubt, may_be_done, retry, settling},
     clock::Timestamp,
-    idempotency::{Claim, Decision, Record, State, StoreErrorKind, Stored, decide},
+    idempotency::{Claim, Decision, Record, State, StoreErrorKind, Stored, conditions::is_fenced_in, decide},
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Route, Scope, ToolError, ToolErrorKind, Wording},
 };
 
-use super::table::{ARGUMENTS, Entry, Holder, Reply, Write, approval_of};
+use super::table::{ARGUMENTS, Entry, Holder, Reply, Write};
 
 /// What the execution does next: each is one request, or one run of the tool's code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -67,7 +67,7 @@ pub struct Caller {
     pub asked_again: bool,
     /// Whether it is acquiring the key, and not in the middle of a commit.
     enters: bool,
-    maybe_done: bool,
+    pub maybe_done: bool,
     approved: bool,
 }
 
@@ -152,9 +152,9 @@ impl Caller {
     }
 
     /// Begins: the claim is made once.
-    pub fn begin(&mut self, effect: EffectOf, needs_approval: bool, now: Timestamp, headroom: Duration) {
+    pub fn begin(&mut self, effect: EffectOf, needs_approval: bool, now: Timestamp, [headroom, window]: [Duration; 2]) {
         self.lease_until = now.plus(headroom);
-        self.expires_at = now.plus(headroom + Duration::from_mins(1));
+        self.expires_at = now.plus(headroom + window);
         self.needs_approval = needs_approval;
         self.enters = effect != EffectOf::Atomic || needs_approval;
         self.step = if self.enters { Step::Acquire } else { Step::Run };
@@ -188,11 +188,14 @@ impl Caller {
                 Write::Acquire(self.entry(effect, now), state)
             }
             Step::GiveUpAcquiring => Write::Release(Holder { owner: self.name, attempt: 1, approved_until: None }),
-            Step::GiveUpTakingOver(old) => match old.state {
-                State::Approved => Write::Release(self.next(old)),
-                State::Unknown => Write::MarkUnknown(self.next(old)),
-                _ => Write::Relinquish(self.next(old)),
-            },
+            Step::GiveUpTakingOver(old) => {
+                let next = self.next(old, effect.unwrap_or(Effect::Once), now);
+                match old.state {
+                    State::Approved => Write::Release(next),
+                    State::Unknown => Write::MarkUnknown(next),
+                    _ => Write::Relinquish(next),
+                }
+            }
             Step::TakeOver(old, _) => Write::TakeOver(self.entry(effect, now), old.clone()),
             Step::MarkUnknown(old) => Write::SettleUnknown(old.clone()),
             Step::Complete(result, _) => Write::Complete(held(), result),
@@ -211,8 +214,8 @@ impl Caller {
         })
     }
 
-    fn next(&self, old: &Record) -> Holder {
-        Holder { owner: self.name, attempt: old.attempt + 1, approved_until: approval_of(old) }
+    fn next(&self, old: &Record, effect: Effect, now: Timestamp) -> Holder {
+        Holder { owner: self.name, attempt: old.attempt + 1, approved_until: old.approval(effect, now) }
     }
 
     /// The answer to a request that writes.
@@ -254,12 +257,13 @@ impl Caller {
     }
 
     fn took_over(&mut self, old: &Record, done: Option<&'static str>, reply: Written, now: &Now) {
-        let ours = Some(self.next(old));
+        let next = self.next(old, now.effect.effect(), now.time);
+        let ours = |record: &Record| is_fenced_in(Some(record), next.owner, next.attempt, &[State::Started]);
         match reply {
-            Ok(Err(Some(record))) if holder_of(&record, self.name) != ours => self.wait(now),
+            Ok(Err(Some(record))) if !ours(&record) => self.wait(now),
             Ok(Ok(()) | Err(Some(_))) => {
-                self.maybe_done |= may_be_done_before(old, now.effect.effect());
-                self.go(self.next(old), now);
+                self.maybe_done |= old.may_be_done(now.effect.effect());
+                self.go(next, now);
                 if let Some(result) = done {
                     self.step = Step::Complete(result, true);
                 }
@@ -499,15 +503,6 @@ fn released(reply: &Written, name: &str) -> bool {
         Ok(Err(Some(record))) => record.owner == name && record.state == State::Approved,
         Err(_) => false,
     }
-}
-
-/// What a caller holds of a record that has begun.
-fn holder_of(record: &Record, name: &'static str) -> Option<Holder> {
-    (record.owner == name && record.state == State::Started).then_some(Holder {
-        owner: name,
-        attempt: record.attempt,
-        approved_until: record.approved_until,
-    })
 }
 
 fn replay(stored: Stored) -> Answer {

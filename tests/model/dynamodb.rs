@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use action_group::{
     clock::Timestamp,
-    idempotency::{Claim, Guard, Key, Record, State, Stored},
+    idempotency::{Claim, Guard, Key, Record, State, Stored, Verdict},
     tool::Effect,
 };
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use support::Database;
 
 use super::{
     caller::definition,
-    table::{ARGUMENTS, Entry, Holder, Write, apply},
+    table::{ARGUMENTS, Entry, Holder, Write, apply, decide_approval},
 };
 
 const TIME: Duration = Duration::from_secs(10);
@@ -106,7 +106,7 @@ proptest! {
 
     #[test]
     fn the_table_of_the_model_is_dynamodb(
-        choices in prop::collection::vec((0_u8..11, 0_usize..2, 0_usize..8, 0_u64..60), 1..16),
+        choices in prop::collection::vec((0_u8..13, 0_usize..2, 0_usize..8, 0_u64..60), 1..16),
     ) {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
@@ -114,12 +114,26 @@ proptest! {
             let key = Key::new(&definition(Effect::Keyed), "", &json!(1), &json!({})).expect("a key");
             let (mut table, mut seen) = (None, Vec::new());
             for choice in choices {
-                let write = write(choice, &seen);
-                let _ = apply(&mut table, &write, true);
-                send(&database, &key, &write).await;
+                match choice {
+                    (11.., _, about, second) => {
+                        let now = START.plus(Duration::from_secs(second));
+                        let waits = |record: &&mut Record| record.state == State::AwaitingApproval && record.expires_at > now;
+                        if let Some(record) = table.as_mut().filter(waits) {
+                            // The clock of a store goes on, and what it says is rounded up.
+                            decide_approval(record, about > 0, now.plus(Duration::from_millis(1)));
+                        }
+                        let verdict = if about > 0 { Verdict::Approve } else { Verdict::Deny };
+                        let _ = database.store_at(now).decide_approval(key.pk(), "ada", verdict).await;
+                    }
+                    choice => {
+                        let write = write(choice, &seen);
+                        let _ = apply(&mut table, &write, true);
+                        send(&database, &key, &write).await;
+                    }
+                }
                 let found = database.store().read(&key, TIME).await.expect("an answer");
                 let found = found.map(|record| Record { args_hash: ARGUMENTS.into(), ..record });
-                assert_eq!(found, table, "after {write:?}");
+                assert_eq!(found, table, "after {choice:?}");
                 seen.extend(found);
             }
         });

@@ -17,7 +17,7 @@ mod dynamodb;
 mod table;
 mod world;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use caller::{
     Doubt, EffectOf,
@@ -40,6 +40,7 @@ const TWO: Protocol = Protocol {
     approval: Approval::No,
     reconciles: false,
     moments: WINDOW,
+    window: Duration::from_mins(1),
     fences: true,
     doubt: Doubt::Kept,
     margin: true,
@@ -52,6 +53,10 @@ const THREE: Protocol = Protocol { callers: 3, faults: 1, ..TWO };
 
 /// A tool that asks for approval by what it finds, also after an attempt whose answer was lost.
 const ASKED_AT_TIMES: Protocol = Protocol { effect: Keyed, approval: Approval::AskedAtTimes, moments: APPROVAL, ..TWO };
+
+/// The hour of an approval ends before the record that has used it does.
+const DAY: Protocol =
+    Protocol { reconciles: true, window: Duration::from_hours(24), moments: &[0, 3_200, 3_700_000], ..TWO };
 
 /// A version whose policy wants approval meets the records of one whose policy does not.
 const LOWERED_LIMIT: Protocol =
@@ -114,6 +119,20 @@ fn nothing_runs_without_its_approval_and_no_approval_is_used_twice() {
 }
 
 #[test]
+fn an_approval_that_was_left_behind_unused_does_not_outlive_its_hour() {
+    for approval in [Approval::ByPolicy, Approval::AskedByTheTool] {
+        for effect in [Once, Keyed, Atomic] {
+            let name = format!("{effect:?}, approval {approval:?}, kept for a day");
+            holds(&name, Protocol { effect, approval, faults: 1, ..DAY });
+        }
+    }
+    holds(
+        "Keyed, approval AskedAtTimes, kept for a day",
+        Protocol { effect: Keyed, approval: Approval::AskedAtTimes, ..DAY },
+    );
+}
+
+#[test]
 fn a_record_from_before_the_limit_was_lowered_is_no_approval() {
     for effect in [Once, Keyed, Atomic] {
         holds(&format!("{effect:?}, approval ByLaterPolicy"), Protocol { effect, ..LOWERED_LIMIT });
@@ -138,6 +157,20 @@ fn an_effect_that_a_new_version_changes_is_at_most_once_all_the_same() {
     // A commit that lands late, in a record that its own call has taken over.
     let (effect, later_effect) = (Once, Some(Atomic));
     holds("Once, then Atomic, two faults", Protocol { effect, later_effect, reconciles: true, ..TWO });
+}
+
+/// The same where a person is asked by either version, or by both, also about what may have been done.
+#[test]
+fn an_effect_that_a_new_version_changes_needs_its_approval_all_the_same() {
+    for (effect, later) in changes() {
+        for approval in [Approval::ByPolicy, Approval::ByLaterPolicy, Approval::AskedAtTimes] {
+            let name = format!("{effect:?}, then {later:?}, approval {approval:?}");
+            let protocol =
+                Protocol { effect, later_effect: Some(later), approval, faults: 1, moments: APPROVAL, ..TWO };
+            holds(&name, protocol.clone());
+            holds(&format!("{name}, with reconcile"), Protocol { reconciles: true, ..protocol });
+        }
+    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn update(record: &mut Record, write: &Write) {
             record.attempt = old.attempt + 1;
             record.lease_until = entry.lease_until;
             record.expires_at = whole_seconds(entry.expires_at);
-            record.approved_until = approval_of(old);
+            record.approved_until = old.approval(entry.effect.unwrap_or(Effect::Once), entry.now);
         }
         Write::Complete(_, result) => {
             record.state = State::Completed;
@@ -107,11 +107,6 @@ fn update(record: &mut Record, write: &Write) {
         }
         Write::Acquire(..) | Write::Commit(..) => unreachable!("it replaces the record"),
     }
-}
-
-/// Until when the approval counts that a take-over of this record uses.
-pub fn approval_of(old: &Record) -> Option<Timestamp> {
-    if old.state == State::Approved { Some(old.expires_at) } else { old.approved_until }
 }
 
 /// A person's decision on a record that waits.

@@ -42,6 +42,8 @@ pub struct Protocol {
     pub reconciles: bool,
     /// The moments, in milliseconds, at which something can happen.
     pub moments: &'static [u64],
+    /// How long a record counts.
+    pub window: Duration,
     /// False: the variant without fences, which must fail.
     pub fences: bool,
     /// What becomes of a record in doubt when the tool asks for approval.
@@ -323,6 +325,14 @@ impl World {
         if protocol.approval.is_policy_of(caller) && !self.callers[caller].is_approved() {
             self.broken = Some("an effect that nobody has approved");
         }
+        let Caller { holder, maybe_done, .. } = self.callers[caller];
+        let lapsed = holder.and_then(|holder| holder.approved_until).is_some_and(|until| {
+            let spent = BUDGET + LATE_KILL + Duration::from_secs(1); // it was in time when the call began
+            until.plus(spent).as_millis() < START.as_millis() + protocol.moments[self.moment]
+        });
+        if lapsed && !maybe_done {
+            self.broken = Some("an effect whose approval has lapsed");
+        }
         // The system behind a keyed effect makes one only.
         let made = &mut self.lives[life];
         if name == LABEL && made.contains(&LABEL) {
@@ -432,7 +442,13 @@ impl World {
         if self.record.as_ref().is_some_and(|record| record.state == State::AwaitingApproval) {
             self.approve(protocol, true);
             let approved = self.call_again(protocol, way);
-            return matches!(approved, Some(Answer::Success { .. })) && self.broken.is_none();
+            let ended = match approved {
+                Some(Answer::Success { .. }) => true,
+                // What another version may have done is not done by another way: its caller is told to find out.
+                Some(Answer::Unknown { retryable: false }) => protocol.later_effect.is_some() && !protocol.reconciles,
+                _ => false,
+            };
+            return ended && self.broken.is_none();
         }
         let ended = match answer {
             Some(Answer::Success { .. } | Answer::Told(FailureKind::Denied)) => true,
@@ -463,7 +479,12 @@ impl World {
     fn begin(&mut self, protocol: &Protocol, caller: usize) {
         let now = protocol.now(self, caller);
         self.killed_at[caller] = protocol.moments[self.moment] + millis(BUDGET + LATE_KILL);
-        self.callers[caller].begin(protocol.effect_of(caller), protocol.approval.is_policy_of(caller), now, BUDGET);
+        self.callers[caller].begin(
+            protocol.effect_of(caller),
+            protocol.approval.is_policy_of(caller),
+            now,
+            [BUDGET, protocol.window],
+        );
     }
 
     fn approve(&mut self, protocol: &Protocol, approve: bool) {
