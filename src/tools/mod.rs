@@ -1,4 +1,4 @@
-//! The tools of this deployment. The only folder that you must open: replace these with your own.
+//! The tools of this deployment. Replace these with your own.
 //!
 //! | file | tool | effect | what it shows |
 //! | --- | --- | --- | --- |
@@ -9,7 +9,7 @@
 //! | `send_email.rs` | `send_email` | `Once` | an effect that nobody dedupes |
 //!
 //! `orders.rs`, `carrier.rs` and `mailer.rs` are the clients that the tools hold. `docs/add-a-tool.md` walks through
-//! adding a tool of your own; [`toolbox`] is the one place to register it.
+//! adding a tool of your own, and says what else changes with it; [`toolbox`] is the one place to register it.
 
 #![allow(clippy::doc_markdown)] // a tool's doc comment is prose, which the model reads
 
