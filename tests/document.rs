@@ -65,6 +65,21 @@ fn every_test_that_the_threat_model_names_exists() {
     }
 }
 
+#[test]
+fn the_code_that_the_readme_shows_is_code_of_a_tool() {
+    let readme = include_str!("../README.md");
+    let blocks: Vec<_> = readme.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let mut tools = String::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools"), &mut tools);
+    for block in &blocks {
+        assert!(
+            tools.contains(block),
+            "no file of src/tools has this, so the README should show a tool that is there:\n{block}"
+        );
+    }
+    assert!(!blocks.is_empty(), "the README shows no tool");
+}
+
 /// What a crate is called in code, where that is not its name with underscores.
 fn library(name: &str) -> String {
     match name {
