@@ -22,7 +22,7 @@ use action_group::{
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use serde_json::{Value, json};
-use support::{CountingProxy, Database, Lines, client};
+use support::{Database, FaultyProxy, Lines, client};
 
 /// Look for a thing.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -55,7 +55,7 @@ struct World {
     handler: Handler,
     looks: Looks,
     metrics: Lines,
-    proxy: CountingProxy,
+    proxy: FaultyProxy,
     database: Database,
 }
 
@@ -77,7 +77,7 @@ fn handler(looks: &Looks, metrics: &Lines, limits: Limits, endpoint: &str) -> Ha
 impl World {
     async fn under(limits: Limits) -> Self {
         let (database, looks, metrics) = (Database::start().await, Looks::default(), Lines::default());
-        let proxy = CountingProxy::start(&database.endpoint()).await;
+        let proxy = FaultyProxy::start(&database.endpoint()).await;
         Self { handler: handler(&looks, &metrics, limits, &proxy.endpoint()), looks, metrics, proxy, database }
     }
 

@@ -24,7 +24,7 @@ use aws_sdk_dynamodb::{
     types::{AttributeValue, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, Update},
 };
 use serde_json::{Value, json};
-use support::{Break, CountingProxy, Database, Network, client, pipeline, within};
+use support::{Break, Database, FaultyProxy, Network, client, pipeline, within};
 
 /// What the next attempts of a scripted tool do, in turn; the last one is repeated.
 #[derive(Clone, Copy, Debug)]
@@ -383,7 +383,7 @@ async fn a_call_whose_action_is_running_waits_and_then_says_so() {
 async fn call_beside(then: impl AsyncFnOnce(Guard)) -> Outcome {
     let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     let guard = held_by_another(&world).await;
-    let looks = CountingProxy::start(&world.database.endpoint()).await;
+    let looks = FaultyProxy::start(&world.database.endpoint()).await;
     let store = Store::new(client(&looks.endpoint()), Database::RECORDS, Clock::system());
     let tool = Scripted { effect: Effect::Once, script: Vec::new(), attempts: Arc::default(), result: json!(1) };
     let pipeline = pipeline(tool.alone(), store);

@@ -5,8 +5,7 @@
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`Converse`] | Bedrock: a model whose replies and failures are scripted, through `Converse` and `ConverseStream` |
-//! | [`CountingProxy`] | a counter between the program and DynamoDB |
-//! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
+//! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts the requests |
 //! | [`TcpProxy`] | a load balancer that closes idle connections |
 //! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
@@ -19,9 +18,9 @@
 
 mod backends;
 mod converse;
-mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
+mod endpoint;
 mod faulty_proxy;
 mod lines;
 mod network;
@@ -35,7 +34,6 @@ mod world;
 
 pub use backends::Backends;
 pub use converse::{Converse, Reply, calls, says};
-pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
