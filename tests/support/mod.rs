@@ -11,7 +11,7 @@
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
 //! | [`Lines`] | where metric lines go |
-//! | [`pipeline`], [`call`] | one call, without a door |
+//! | [`pipeline`], [`call`], [`terms`] | one call, without a door; what a handler in front of it needs |
 //! | [`World`] | all of them around the real program |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
@@ -39,7 +39,7 @@ pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
 pub use lines::Lines;
 pub use network::{Break, BreakingProxy, Network};
-pub use pipeline::{call, pipeline, within};
+pub use pipeline::{call, pipeline, terms, within};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 pub use scripted::Scripted;
 pub use tcp_proxy::TcpProxy;
