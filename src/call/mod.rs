@@ -50,14 +50,14 @@ use serde_json::{Map, Value};
 
 pub use self::{
     deadline::{ANSWER, Deadline},
-    pipeline::{Pipeline, Surroundings},
+    pipeline::Pipeline,
     retry::{MAX_REQUESTS, longest},
     standing::Standing,
 };
 
 pub(crate) use self::task::Task;
 
-use crate::{arguments::Fault, outcome::Failure, tool::Caller};
+use crate::{arguments::Fault, outcome::Failure, telemetry::Origin, tool::Caller};
 
 /// One request to run one tool, as a door has read it. Nothing in it is trusted.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +72,17 @@ pub struct Call {
     pub caller: Caller,
     /// Why the call must not run, if the door knows; it then only gets its answer, its metric and its log line.
     pub objection: Option<Failure>,
+}
+
+/// What surrounds one call.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The invocation.
+    pub origin: Origin,
+    /// When the work must be over.
+    pub deadline: Deadline,
+    /// The largest result, in bytes of JSON, that the door can answer with.
+    pub limit: usize,
 }
 
 /// The arguments of a call.

@@ -7,14 +7,14 @@ use serde_json::Value;
 use tracing::Instrument;
 
 use super::{
-    Arguments, Call,
+    Arguments, Call, Surroundings,
     answer::{Answer, fit},
     attempt,
     attempt::Ended,
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
-    lines::Lines,
+    lines::{Lines, panicked},
     permit::permit,
     run::Run,
 };
@@ -24,7 +24,7 @@ use crate::{
     ending::Ending,
     idempotency::{Key, Store},
     outcome::{Failure, FailureKind, Outcome},
-    telemetry::{Origin, Report, Telemetry, bounded},
+    telemetry::{Report, Telemetry, bounded},
     tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
 
@@ -43,17 +43,6 @@ impl std::fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pipeline").field("toolbox", &self.toolbox).finish_non_exhaustive()
     }
-}
-
-/// What surrounds one call.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    /// The invocation.
-    pub origin: Origin,
-    /// When the work must be over.
-    pub deadline: Deadline,
-    /// The largest result, in bytes of JSON, that the door can answer with.
-    pub limit: usize,
 }
 
 impl Pipeline {
@@ -100,7 +89,7 @@ impl Pipeline {
             // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call
             // its answer.
             let served = AssertUnwindSafe(self.serve(call, around, &mut lines.report)).catch_unwind().await;
-            let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut lines.report))) {
+            let outcome = match served.unwrap_or_else(|_| Err(panicked(tool, &mut lines.report))) {
                 Ok(Answer { result, replayed, .. }) => Outcome::Success { result, replayed },
                 Err(failure) => Outcome::Failure(failure),
             };
@@ -168,16 +157,6 @@ impl Pipeline {
     }
 }
 
-/// The failure of a call that panicked outside of its attempts.
-pub(super) fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
-    report.fault = Some(String::from("panic"));
-    let text = explain::internal(&report.reference);
-    match tool {
-        Some(tool) if report.attempts > 0 && tool.effect != Effect::ReadOnly => explain::unknown(tool, &text),
-        _ => explain::nothing_here(FailureKind::Internal, text + " Calling it again will not help."),
-    }
-}
-
 /// Checks the arguments against the schema that the model was told, all faults at once.
 pub(super) fn validate(entry: &Entry, Arguments { values, mut faults }: Arguments) -> Result<Value, Failure> {
     let arguments = entry.checker().normalise(values);
@@ -210,7 +189,7 @@ pub(super) async fn plan(
             let rule = format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>());
             invalid(entry.definition(), &[Fault { path: String::new(), rule, example: None }])
         }),
-        Err(Ended::Panicked) => Err(broken(Some(entry.definition()), report)),
+        Err(Ended::Panicked) => Err(panicked(Some(entry.definition()), report)),
         Err(ended) => {
             report.fault = Some(String::from("policy"));
             Err(explain::for_this_call(explain::failure(entry.definition(), &ended, false, &report.reference)))
