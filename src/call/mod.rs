@@ -9,11 +9,12 @@
 //! | `run` | one call on its way: its attempts, and the waits between them |
 //! | `attempt`, `task` | the tool's code in a task of its own; a task that ends with whoever waits for it |
 //! | `recorded`, `atomic` | effects that are recorded before and after; effects that are committed with their record |
-//! | `approval` | what waits for a person |
+//! | `approval` | a call that is found on its way to need a person's approval |
 //! | `standing` | how a call stands, without running it |
 //! | `deadline` | the host's end and ours |
 //! | `retry`, `budget` | whether to try again, and when; how much retrying a backend can bear |
-//! | `explain` | what a failed call is told to the model |
+//! | `explain` | what the model is told of a call whose attempts failed |
+//! | `refusal` | what it is told of a call that its record keeps from running, or that cannot see it |
 //! | `answer` | a result, within what the door can answer with, and as a replay |
 //! | `lines` | the metric line and the log line, whatever ends the call |
 
@@ -28,6 +29,7 @@ mod lines;
 mod permit;
 mod pipeline;
 mod recorded;
+mod refusal;
 mod retry;
 mod run;
 mod standing;
@@ -38,8 +40,9 @@ mod task;
 pub mod decisions {
     pub use super::{
         attempt::Ended,
-        explain::{failure, keeping_doubt, may_be_done, may_be_done_before},
+        explain::{failure, may_be_done, may_be_done_before},
         recorded::{Settling, settling},
+        refusal::keeping_doubt,
         retry::decide as retry,
     };
 }

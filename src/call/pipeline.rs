@@ -16,6 +16,7 @@ use super::{
     explain,
     lines::{Lines, panicked},
     permit::permit,
+    refusal::keeping_doubt,
     run::Run,
 };
 use crate::{
@@ -130,7 +131,7 @@ impl Pipeline {
             (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
             (Some(key), _) => self.run_recorded(&mut run, key).await,
         };
-        let answer = answer.map_err(|failure| explain::keeping_doubt(entry.definition(), failure, run.maybe_done))?;
+        let answer = answer.map_err(|failure| keeping_doubt(entry.definition(), failure, run.maybe_done))?;
         fit(entry.definition(), answer, around.limit)
     }
 
