@@ -11,8 +11,7 @@ use action_group::agent::metrics::OF_TURNS;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use support::{
-    Answer, Backends, Break, Converse, CountingProxy, Database, Event, Function, Network, Reply, RuntimeApi, calls,
-    says,
+    Answer, Backends, Break, Converse, Database, Event, FaultyProxy, Function, Network, Reply, RuntimeApi, calls, says,
 };
 
 const AGENT: &str = env!("CARGO_BIN_EXE_agent");
@@ -21,7 +20,7 @@ const AGENT: &str = env!("CARGO_BIN_EXE_agent");
 struct Shop {
     network: Network,
     model: Converse,
-    counter: CountingProxy,
+    counter: FaultyProxy,
     database: Database,
     backends: Backends,
     settings: Vec<(&'static str, String)>,
@@ -34,7 +33,7 @@ impl Shop {
 
     async fn with(model: Converse) -> Self {
         let (database, backends, network) = (Database::start().await, Backends::start().await, Network::new());
-        let counter = CountingProxy::start(&database.endpoint()).await;
+        let counter = FaultyProxy::start(&database.endpoint()).await;
         let dynamodb = network.proxy(&counter.endpoint()).await.endpoint();
         let systems = network.proxy(backends.endpoint()).await.endpoint();
         let asked = network.proxy(&model.endpoint()).await.endpoint();

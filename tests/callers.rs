@@ -12,15 +12,13 @@ use action_group::{
     authorise::{Authorise, Decision},
     call::Pipeline,
     clock::Clock,
-    conversation_guard::Limits,
-    door::DOORS,
     handler::{Handler, Invocation, Terms},
     telemetry::Telemetry,
     tool::{CallContext, Caller, Definition, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use support::{Database, Lines};
+use support::{Database, Lines, terms};
 
 /// Note a thing.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -74,13 +72,7 @@ impl World {
         let toolbox = Toolbox::builder().tool(notes.clone()).build().expect("a toolbox");
         let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(metrics.clone()));
         let pipeline = Pipeline::new(Arc::new(toolbox), database.store(), Arc::new(telemetry));
-        let terms = Terms {
-            reserve: Duration::from_millis(500),
-            default_budget: Duration::from_secs(5),
-            identity_header: Some(String::from("X-User")),
-            limits: Limits::default(),
-            doors: DOORS.iter().collect(),
-        };
+        let terms = Terms { identity_header: Some(String::from("X-User")), ..terms(Duration::from_secs(5)) };
         Self { handler: Handler::new(pipeline, terms), notes, metrics, _database: database }
     }
 

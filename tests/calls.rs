@@ -14,16 +14,14 @@ use action_group::{
     authorise::Decision,
     call::Pipeline,
     clock::Clock,
-    conversation_guard::Limits,
-    door::DOORS,
-    handler::{Handler, Invocation, Terms},
+    handler::{Handler, Invocation},
     idempotency::Store,
     telemetry::Telemetry,
     tool::{CallContext, Caller, Definition, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::Database;
+use support::{Database, terms};
 use tokio::sync::oneshot;
 
 /// A gate that blocks the threads of those who come.
@@ -100,14 +98,7 @@ impl Tool for Blocks {
 fn handler(toolbox: Toolbox, store: Store, metrics: Box<dyn std::io::Write + Send>) -> Handler {
     let telemetry = Telemetry::new("N", "s", Clock::system(), metrics);
     let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
-    let terms = Terms {
-        reserve: Duration::from_millis(500),
-        default_budget: Duration::from_millis(1_200),
-        identity_header: None,
-        doors: DOORS.iter().collect(),
-        limits: Limits::default(),
-    };
-    Handler::new(pipeline, terms)
+    Handler::new(pipeline, terms(Duration::from_millis(1_200)))
 }
 
 fn message(tool: &str, things: &[&str]) -> Invocation {

@@ -15,14 +15,13 @@ use action_group::{
     call::Pipeline,
     clock::Clock,
     conversation_guard::Limits,
-    door::DOORS,
     handler::{Handler, Invocation, Terms},
     idempotency::Store,
     telemetry::Telemetry,
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use serde_json::{Value, json};
-use support::{CountingProxy, Database, Lines, client};
+use support::{Database, FaultyProxy, Lines, client, terms};
 
 /// Look for a thing.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -55,7 +54,7 @@ struct World {
     handler: Handler,
     looks: Looks,
     metrics: Lines,
-    proxy: CountingProxy,
+    proxy: FaultyProxy,
     database: Database,
 }
 
@@ -64,20 +63,14 @@ fn handler(looks: &Looks, metrics: &Lines, limits: Limits, endpoint: &str) -> Ha
     let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(metrics.clone()));
     let store = Store::new(client(endpoint), Database::RECORDS, Clock::system());
     let pipeline = Pipeline::new(Arc::new(toolbox), store, Arc::new(telemetry));
-    let terms = Terms {
-        reserve: Duration::from_millis(500),
-        default_budget: Duration::from_secs(20),
-        identity_header: None,
-        limits,
-        doors: DOORS.iter().collect(),
-    };
+    let terms = Terms { limits, ..terms(Duration::from_secs(20)) };
     Handler::new(pipeline, terms)
 }
 
 impl World {
     async fn under(limits: Limits) -> Self {
         let (database, looks, metrics) = (Database::start().await, Looks::default(), Lines::default());
-        let proxy = CountingProxy::start(&database.endpoint()).await;
+        let proxy = FaultyProxy::start(&database.endpoint()).await;
         Self { handler: handler(&looks, &metrics, limits, &proxy.endpoint()), looks, metrics, proxy, database }
     }
 

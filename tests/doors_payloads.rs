@@ -23,7 +23,7 @@ fn raw(text: impl Into<Vec<u8>>) -> Event {
 #[tokio::test]
 async fn an_unclear_payload_is_answered_by_its_ids_and_nothing_is_run() {
     let world = World::start(PROGRAM).await;
-    let World { mut function, proxy, .. } = world; // the rest lives on in `world`
+    let World { mut function, faults, .. } = world; // the rest lives on in `world`
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let many = format!("[{}[]]", "[],".repeat(1_500_000));
     let mut no_utf_8 = refund("\"a?b\"").into_bytes();
@@ -43,7 +43,7 @@ async fn an_unclear_payload_is_answered_by_its_ids_and_nothing_is_run() {
         let text = result["content"][0]["text"].as_str().expect("a text");
         assert!(text.contains(word) && text.ends_with("So the call was not run. Nothing was changed."), "{text}");
     }
-    assert!(proxy.take().is_empty(), "no table was asked");
+    assert!(faults.take().is_empty(), "no table was asked");
 
     let bom = format!("\u{feff}{}", refund("\"damaged\\u0000\""));
     let answer = function.invoke(raw(bom)).await.response();

@@ -12,14 +12,13 @@ use std::time::Duration;
 use action_group::{
     call::Pipeline,
     clock::Clock,
-    door::DOORS,
-    handler::{Handler, Invocation, Terms},
+    handler::{Handler, Invocation},
     telemetry::Telemetry,
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use support::Database;
+use support::{Database, terms};
 
 /// Say it.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -67,14 +66,7 @@ impl World {
         let toolbox = Toolbox::builder().tool(says.clone()).build().expect("a toolbox");
         let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(std::io::sink()));
         let pipeline = Pipeline::new(Arc::new(toolbox), database.store(), Arc::new(telemetry));
-        let terms = Terms {
-            reserve: Duration::from_millis(500),
-            default_budget: Duration::from_secs(5),
-            identity_header: None,
-            doors: DOORS.iter().collect(),
-            limits: action_group::conversation_guard::Limits::default(),
-        };
-        Self { handler: Handler::new(pipeline, terms), says, database }
+        Self { handler: Handler::new(pipeline, terms(Duration::from_secs(5))), says, database }
     }
 
     async fn converse(&self) -> Value {

@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use support::{CountingProxy, Database, Event, Fault, Function, RuntimeApi, World, example};
+use support::{Database, Event, Fault, FaultyProxy, Function, RuntimeApi, World, example};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_action-group");
 
@@ -32,9 +32,9 @@ async fn assert_alive(function: &mut Function) {
 #[tokio::test]
 async fn it_starts_and_asks_for_work() {
     let world = World::start(PROGRAM).await;
-    let World { mut function, proxy, .. } = world; // the rest lives on in `world`
+    let World { mut function, faults, .. } = world; // the rest lives on in `world`
     assert!(function.is_alive());
-    assert!(proxy.take().is_empty(), "the start needs no table");
+    assert!(faults.take().is_empty(), "the start needs no table");
 }
 
 #[tokio::test]
@@ -168,11 +168,11 @@ async fn the_deadline_of_cargo_lambda_watch_leaves_time_for_a_call() {
 #[tokio::test]
 async fn a_deadline_that_has_just_passed_is_answered_and_nothing_is_done() {
     let world = World::start(PROGRAM).await;
-    let World { mut function, proxy, .. } = world; // the rest lives on in `world`
+    let World { mut function, faults, .. } = world; // the rest lives on in `world`
     let event = Event::file("converse/refund-order.json").time_left(Duration::ZERO);
     let answer = function.invoke(event).await.response();
     assert_eq!(answer["toolResult"]["status"], "error");
-    assert!(proxy.take().is_empty());
+    assert!(faults.take().is_empty());
     assert_alive(&mut function).await;
 }
 
@@ -200,7 +200,7 @@ fn without_a_runtime_api_it_says_how_to_run_the_tools_here() {
 #[tokio::test]
 async fn a_call_costs_the_requests_that_its_effect_says() {
     let world = World::start(PROGRAM).await;
-    let World { mut function, proxy, backends, .. } = world; // the rest lives on in `world`
+    let World { mut function, faults, backends, .. } = world; // the rest lives on in `world`
     for (event, first, replay) in [
         // The tool's own read, and nothing for the record.
         ("converse/get-order.json", "GetItem:1", "GetItem:1"),
@@ -211,7 +211,7 @@ async fn a_call_costs_the_requests_that_its_effect_says() {
         for expected in [first, replay] {
             let answer = function.invoke(Event::file(event)).await.response();
             assert_eq!(answer["toolResult"]["status"], "success", "{event}: {answer}");
-            let counts: Vec<_> = proxy.take().into_iter().map(|(name, count)| format!("{name}:{count}")).collect();
+            let counts: Vec<_> = faults.take().into_iter().map(|(name, count)| format!("{name}:{count}")).collect();
             assert_eq!(counts.join(" "), expected, "{event}");
         }
     }
@@ -242,7 +242,7 @@ async fn metric_lines_and_log_lines_of_the_real_program_are_json_and_hold_no_arg
 #[tokio::test]
 async fn the_proxy_counts_each_request_at_the_endpoint() {
     let database = Database::start().await;
-    let proxy = CountingProxy::start(&database.endpoint()).await;
+    let proxy = FaultyProxy::start(&database.endpoint()).await;
     let client = support::client(&proxy.endpoint());
     for _ in 0..2 {
         client.get_item().table_name(Database::RECORDS).key("pk", s("a")).send().await.unwrap();

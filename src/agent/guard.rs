@@ -25,17 +25,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{
-    ledger::{Entry, Fate, ToolCall},
+    ledger::{Entry, Fate},
     limits::Limits,
     tools::Tools,
+    words::Refused,
 };
-use crate::{
-    idempotency::{canonical, digest_of},
-    outcome::FailureKind,
-};
+use crate::outcome::FailureKind;
 
 /// The name under which the names that no tool has are counted. No tool can have it.
 const NO_TOOL: &str = "?";
@@ -49,15 +46,6 @@ pub(super) struct Guard {
     failures: BTreeMap<String, u32>,
     /// The tools that are no longer offered.
     withdrawn: BTreeSet<String>,
-}
-
-/// Why the guard refuses a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// The very same call has failed so often.
-    Identical(u32),
-    /// The tool is withdrawn.
-    Withdrawn,
 }
 
 /// How a call ended, as the guard sees it.
@@ -109,15 +97,15 @@ impl Guard {
     /// Counts how the calls of one reply ended.
     pub fn count(&mut self, limits: &Limits, tools: &Tools, batch: &[Entry]) {
         let mut of_tools: BTreeMap<String, Vec<Seen>> = BTreeMap::new();
-        for Entry { call: ToolCall { tool, input, .. }, fate, .. } in batch {
+        for Entry { call, fate, .. } in batch {
             let Some(seen) = Seen::of(fate) else { continue };
-            let print = fingerprint(tool, input);
+            let print = call.fingerprint();
             match seen {
                 Seen::Success => drop(self.failures.remove(&print)),
                 Seen::Failure | Seen::Waiting => *self.failures.entry(print).or_default() += 1,
                 Seen::Neutral => {}
             }
-            of_tools.entry(counted(tools, tool).to_owned()).or_default().push(seen);
+            of_tools.entry(counted(tools, &call.tool).to_owned()).or_default().push(seen);
         }
         for (tool, seen) in of_tools {
             if seen.contains(&Seen::Success) {
@@ -145,9 +133,4 @@ impl Guard {
 
 fn counted<'a>(tools: &Tools, tool: &'a str) -> &'a str {
     if tools.get(tool).is_some() { tool } else { NO_TOOL }
-}
-
-/// What makes two calls the same: the tool and its arguments, in whatever order and form of numbers.
-pub(super) fn fingerprint(tool: &str, input: &Value) -> String {
-    digest_of([tool.as_bytes(), &canonical(input)])
 }

@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    guard::fingerprint,
     limits::Limits,
     tools::{Facts, Tools},
     words::Why,
 };
-use crate::outcome::{Changed, FailureKind, Outcome};
+use crate::{
+    idempotency::{canonical, digest_of},
+    outcome::{Changed, FailureKind, Outcome},
+};
 
 /// A call that is to be run.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,13 @@ pub struct ToolCall {
     pub tool: String,
     /// The arguments, as the model wrote them.
     pub input: Value,
+}
+
+impl ToolCall {
+    /// What makes two calls the same: the tool and its arguments, in whatever order and form of numbers.
+    pub(super) fn fingerprint(&self) -> String {
+        digest_of([self.tool.as_bytes(), &canonical(&self.input)])
+    }
 }
 
 /// One call that the model asked for.
@@ -127,8 +136,7 @@ impl Entry {
 
     /// Whether it is the same action, in whatever order and form of numbers.
     pub fn is_same(&self, other: &Self) -> bool {
-        let print = |entry: &Self| fingerprint(&entry.call.tool, &entry.call.input);
-        self.call.tool == other.call.tool && print(self) == print(other)
+        self.call.tool == other.call.tool && self.call.fingerprint() == other.call.fingerprint()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the model is told about calls that are not run, and about a turn that comes to its end. All effective limits are
 //! named with their values.
 
-use super::{guard::Refused, limits::Limits, stop::Stop, tools::Facts};
+use super::{limits::Limits, stop::Stop, tools::Facts};
 use crate::tool::Effect;
 
 /// Why a call is not run.
@@ -23,6 +23,15 @@ pub(super) enum Why {
     BesideNotApproved,
     /// It had not begun when the turn was interrupted.
     NotBegun,
+}
+
+/// Why the guard refuses a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The very same call has failed so often.
+    Identical(u32),
+    /// The tool is withdrawn.
+    Withdrawn,
 }
 
 impl Why {

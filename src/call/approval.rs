@@ -1,5 +1,4 @@
-//! A person's approval that a call is found to need when it is on its way already; and what a call is told that waits for
-//! a person, or was refused by one.
+//! A person's approval that a call is found to need when it is on its way already.
 //!
 //! Either the tool asks for it, or the policy has from the beginning, and the record that the call has taken over was begun
 //! without: its limit was another then.
@@ -18,13 +17,12 @@ use super::{
     answer::{Answer, found},
     explain,
     pipeline::Pipeline,
-    recorded::{note, unavailable},
+    refusal::{note, unavailable, waits},
     run::{Run, new_owner},
 };
 use crate::{
     idempotency::{Claim, Guard, Key, Settled},
-    outcome::{Changed, Failure, FailureKind},
-    tool::Definition,
+    outcome::{Failure, FailureKind},
 };
 
 /// Why a call in doubt ends that could not be left to a person, where the tool has said nothing.
@@ -85,34 +83,4 @@ async fn ask_in_doubt(
             Err(unknown)
         }
     }
-}
-
-/// The call waits for a person. `why` is the tool's sentence, if it has one.
-pub(super) fn waits(tool: &Definition, why: &str, maybe_done: bool) -> Failure {
-    let next = "which cannot be given in this conversation. Tell the user that it waits for approval. Asking again is \
-                harmless, and does not speed it up.";
-    if maybe_done {
-        let text = format!(
-            "{why} An earlier attempt may have done it. To try it again needs the approval of a person, {next}"
-        );
-        return in_doubt(tool, text.trim_start()).that_waits();
-    }
-    let text = format!("{why} This call needs the approval of a person, {next}");
-    explain::nothing(tool, FailureKind::ApprovalRequired, text.trim_start())
-}
-
-/// A person has refused the call.
-pub(super) fn refused(tool: &Definition, maybe_done: bool) -> Failure {
-    if maybe_done {
-        let text = "An earlier attempt may have done this, and a person has refused to have it tried again. Do not ask for it \
-                    again; tell the user.";
-        return in_doubt(tool, text);
-    }
-    let text = "A person has refused this call. Do not ask for it again; tell the user.";
-    explain::nothing(tool, FailureKind::Denied, text)
-}
-
-/// Only a person can go on from here.
-fn in_doubt(tool: &Definition, text: &str) -> Failure {
-    Failure::new(FailureKind::OutcomeUnknown, text).with_changed(Changed::Unknown, tool.wording.unknown.clone())
 }

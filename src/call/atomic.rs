@@ -7,7 +7,8 @@ use super::{
     deadline::USEFUL,
     explain,
     pipeline::Pipeline,
-    recorded::{Next, note, settle_failure},
+    recorded::{Next, settle_failure},
+    refusal::note,
     run::{Run, new_owner},
 };
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{approval, attempt::Ended};
+use super::attempt::Ended;
 use crate::{
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Phase, ToolError, ToolErrorKind},
@@ -51,25 +51,6 @@ pub fn for_this_call(failure: Failure) -> Failure {
     match failure.changed() {
         Changed::Nothing => failure.with_changed(Changed::Nothing, "This call changed nothing."),
         _ => failure,
-    }
-}
-
-/// What a call is told that was refused after an attempt of its own may have been done: by a record that it met since, or
-/// because the table did not answer. Such a refusal speaks for the last step only, and must not deny the ones before.
-pub fn keeping_doubt(tool: &Definition, failure: Failure, maybe_done: bool) -> Failure {
-    if !maybe_done || failure.changed() != Changed::Nothing {
-        return failure;
-    }
-    match failure.kind() {
-        FailureKind::ApprovalRequired => {
-            let waits = approval::waits(tool, "", true);
-            match failure.awaits() {
-                Some(key) => waits.awaiting(key),
-                None => waits,
-            }
-        }
-        FailureKind::Denied => approval::refused(tool, true),
-        _ => unknown(tool, "No answer came to an earlier attempt of this call."),
     }
 }
 
@@ -225,18 +206,6 @@ mod tests {
             };
             assert!(failure.message().ends_with(last), "{effect:?} {ended:?}: {}", failure.message());
             assert!(!failure.message().contains("SECRET"), "{effect:?}: {}", failure.message());
-        }
-    }
-
-    #[test]
-    fn no_refusal_denies_what_an_attempt_before_it_may_have_done() {
-        for (effect, kind) in EFFECTS.into_iter().flat_map(|effect| FailureKind::ALL.map(|kind| (effect, kind))) {
-            let tool = Definition::sample("tool", effect);
-            let kept = keeping_doubt(&tool, Failure::new(kind, "No."), true);
-            assert_eq!((kept.kind(), kept.changed()), (FailureKind::OutcomeUnknown, Changed::Unknown), "{kind}");
-            assert_eq!(kept.waits(), kind == FailureKind::ApprovalRequired, "{kind}");
-            let plain = keeping_doubt(&tool, Failure::new(kind, "No."), false);
-            assert_eq!((plain.kind(), plain.changed()), (kind, Changed::Nothing));
         }
     }
 

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::{Surroundings, explain};
 use crate::{
-    outcome::{FailureKind, Outcome},
+    outcome::{Failure, FailureKind, Outcome},
     telemetry::{Report, Telemetry},
     tool::{Definition, Effect},
 };
@@ -51,8 +51,23 @@ impl Drop for Lines<'_> {
 /// How a call ended that was dropped on its way: the runtime's guard does that to one that outlives the deadline.
 fn cut_off(tool: Option<&Definition>, attempts: u32) -> Outcome {
     let text = "The call was cut off.";
-    Outcome::Failure(match tool {
-        Some(tool) if attempts > 0 && tool.effect != Effect::ReadOnly => explain::unknown(tool, text),
-        _ => explain::nothing_here(FailureKind::Timeout, text),
+    Outcome::Failure(match begun(tool, attempts) {
+        Some(tool) => explain::unknown(tool, text),
+        None => explain::nothing_here(FailureKind::Timeout, text),
     })
+}
+
+/// How a call ended that panicked outside of its attempts.
+pub(super) fn panicked(tool: Option<&Definition>, report: &mut Report) -> Failure {
+    report.fault = Some(String::from("panic"));
+    let text = explain::internal(&report.reference);
+    match begun(tool, report.attempts) {
+        Some(tool) => explain::unknown(tool, &text),
+        None => explain::nothing_here(FailureKind::Internal, text + " Calling it again will not help."),
+    }
+}
+
+/// The tool, if an attempt may have had its effect and nobody heard how it ended.
+fn begun(tool: Option<&Definition>, attempts: u32) -> Option<&Definition> {
+    tool.filter(|tool| attempts > 0 && tool.effect != Effect::ReadOnly)
 }

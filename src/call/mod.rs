@@ -9,11 +9,12 @@
 //! | `run` | one call on its way: its attempts, and the waits between them |
 //! | `attempt`, `task` | the tool's code in a task of its own; a task that ends with whoever waits for it |
 //! | `recorded`, `atomic` | effects that are recorded before and after; effects that are committed with their record |
-//! | `approval` | what waits for a person |
+//! | `approval` | a call that is found on its way to need a person's approval |
 //! | `standing` | how a call stands, without running it |
 //! | `deadline` | the host's end and ours |
 //! | `retry`, `budget` | whether to try again, and when; how much retrying a backend can bear |
-//! | `explain` | what a failed call is told to the model |
+//! | `explain` | what the model is told of a call whose attempts failed |
+//! | `refusal` | what it is told of a call that its record keeps from running, or that cannot see it |
 //! | `answer` | a result, within what the door can answer with, and as a replay |
 //! | `lines` | the metric line and the log line, whatever ends the call |
 
@@ -28,6 +29,7 @@ mod lines;
 mod permit;
 mod pipeline;
 mod recorded;
+mod refusal;
 mod retry;
 mod run;
 mod standing;
@@ -38,8 +40,9 @@ mod task;
 pub mod decisions {
     pub use super::{
         attempt::Ended,
-        explain::{failure, keeping_doubt, may_be_done},
+        explain::{failure, may_be_done},
         recorded::{Settling, settling},
+        refusal::keeping_doubt,
         retry::decide as retry,
     };
 }
@@ -50,14 +53,14 @@ use serde_json::{Map, Value};
 
 pub use self::{
     deadline::{ANSWER, Deadline},
-    pipeline::{Pipeline, Surroundings},
+    pipeline::Pipeline,
     retry::{MAX_REQUESTS, longest},
     standing::Standing,
 };
 
 pub(crate) use self::task::Task;
 
-use crate::{arguments::Fault, outcome::Failure, tool::Caller};
+use crate::{arguments::Fault, outcome::Failure, telemetry::Origin, tool::Caller};
 
 /// One request to run one tool, as a door has read it. Nothing in it is trusted.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +75,17 @@ pub struct Call {
     pub caller: Caller,
     /// Why the call must not run, if the door knows; it then only gets its answer, its metric and its log line.
     pub objection: Option<Failure>,
+}
+
+/// What surrounds one call.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The invocation.
+    pub origin: Origin,
+    /// When the work must be over.
+    pub deadline: Deadline,
+    /// The largest result, in bytes of JSON, that the door can answer with.
+    pub limit: usize,
 }
 
 /// The arguments of a call.

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::{
     Call, Deadline, explain,
-    pipeline::broken,
+    lines::panicked,
     task::{Panicked, Task},
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(super) async fn permit(
             report.fault = Some(crate::telemetry::bounded(&rule));
             Err(explain::nothing_here(FailureKind::Denied, "The caller may not make this call."))
         }
-        Ok(Err(Panicked)) => Err(broken(Some(entry.definition()), report)),
+        Ok(Err(Panicked)) => Err(panicked(Some(entry.definition()), report)),
         Ok(Ok(Decision::Unavailable)) | Err(_) => {
             report.fault = Some(String::from("authorise"));
             let text = "Whether the caller may make this call could not be found out. Try again later.";

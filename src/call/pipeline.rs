@@ -7,15 +7,16 @@ use serde_json::Value;
 use tracing::Instrument;
 
 use super::{
-    Arguments, Call,
+    Arguments, Call, Surroundings,
     answer::{Answer, fit},
     attempt,
     attempt::Ended,
     budget::Retries,
     deadline::{Deadline, USEFUL},
     explain,
-    lines::Lines,
+    lines::{Lines, panicked},
     permit::permit,
+    refusal::keeping_doubt,
     run::Run,
 };
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
     ending::Ending,
     idempotency::{Key, Store},
     outcome::{Failure, FailureKind, Outcome},
-    telemetry::{Origin, Report, Telemetry, bounded},
+    telemetry::{Report, Telemetry, bounded},
     tool::{Definition, Effect, Entry, Plan, Scope, Toolbox},
 };
 
@@ -43,17 +44,6 @@ impl std::fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pipeline").field("toolbox", &self.toolbox).finish_non_exhaustive()
     }
-}
-
-/// What surrounds one call.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    /// The invocation.
-    pub origin: Origin,
-    /// When the work must be over.
-    pub deadline: Deadline,
-    /// The largest result, in bytes of JSON, that the door can answer with.
-    pub limit: usize,
 }
 
 impl Pipeline {
@@ -100,7 +90,7 @@ impl Pipeline {
             // A panic of the tool's attempt is caught there; this is for its policy, and for us. It costs no other call
             // its answer.
             let served = AssertUnwindSafe(self.serve(call, around, &mut lines.report)).catch_unwind().await;
-            let outcome = match served.unwrap_or_else(|_| Err(broken(tool, &mut lines.report))) {
+            let outcome = match served.unwrap_or_else(|_| Err(panicked(tool, &mut lines.report))) {
                 Ok(Answer { result, replayed, .. }) => Outcome::Success { result, replayed },
                 Err(failure) => Outcome::Failure(failure),
             };
@@ -141,7 +131,7 @@ impl Pipeline {
             (Some(key), Effect::Atomic) => self.commit_atomically(&mut run, key).await,
             (Some(key), _) => self.run_recorded(&mut run, key).await,
         };
-        let answer = answer.map_err(|failure| explain::keeping_doubt(entry.definition(), failure, run.maybe_done))?;
+        let answer = answer.map_err(|failure| keeping_doubt(entry.definition(), failure, run.maybe_done))?;
         fit(entry.definition(), answer, around.limit)
     }
 
@@ -165,16 +155,6 @@ impl Pipeline {
                 Err(ended) => run.retry_or_fail(&ended).await?,
             }
         }
-    }
-}
-
-/// The failure of a call that panicked outside of its attempts.
-pub(super) fn broken(tool: Option<&Definition>, report: &mut Report) -> Failure {
-    report.fault = Some(String::from("panic"));
-    let text = explain::internal(&report.reference);
-    match tool {
-        Some(tool) if report.attempts > 0 && tool.effect != Effect::ReadOnly => explain::unknown(tool, &text),
-        _ => explain::nothing_here(FailureKind::Internal, text + " Calling it again will not help."),
     }
 }
 
@@ -210,7 +190,7 @@ pub(super) async fn plan(
             let rule = format!("The arguments are refused: {}", rule.chars().take(300).collect::<String>());
             invalid(entry.definition(), &[Fault { path: String::new(), rule, example: None }])
         }),
-        Err(Ended::Panicked) => Err(broken(Some(entry.definition()), report)),
+        Err(Ended::Panicked) => Err(panicked(Some(entry.definition()), report)),
         Err(ended) => {
             report.fault = Some(String::from("policy"));
             Err(explain::for_this_call(explain::failure(entry.definition(), &ended, false, &report.reference)))

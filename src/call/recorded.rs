@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use super::{
     answer::{Answer, Made, found, recall},
-    approval,
     deadline::USEFUL,
     explain,
     pipeline::Pipeline,
+    refusal::{abandoned, in_progress, key_reused, note, out_of_sight, refused, unavailable, waits},
     run::Run,
 };
 use crate::{
     idempotency::{Acquired, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, decide},
-    outcome::{Changed, Failure, FailureKind},
-    tool::{Definition, Effect, Reconciled},
+    outcome::{Changed, Failure},
+    tool::{Effect, Reconciled},
 };
 
 /// The first and the longest wait between two looks at a record that somebody else holds.
@@ -72,7 +72,7 @@ impl Pipeline {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
-                    Ok(Acquired::Awaiting) => return Err(approval::waits(run.tool(), "", false).awaiting(key.pk())),
+                    Ok(Acquired::Awaiting) => return Err(waits(run.tool(), "", false).awaiting(key.pk())),
                     Ok(Acquired::Held(record)) => record,
                     Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
@@ -123,8 +123,8 @@ impl Pipeline {
                 Box::pin(self.reconcile(run, key, claim, record)).await
             }
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
-            Decision::AwaitApproval => Err(approval::waits(run.tool(), "", record.maybe_done).awaiting(key.pk())),
-            Decision::Denied => Err(approval::refused(run.tool(), record.maybe_done)),
+            Decision::AwaitApproval => Err(waits(run.tool(), "", record.maybe_done).awaiting(key.pk())),
+            Decision::Denied => Err(refused(run.tool(), record.maybe_done)),
             Decision::KeyReused => Err(key_reused()),
         }
     }
@@ -146,7 +146,7 @@ impl Pipeline {
     /// Lets the tool find out what became of an effect, and settles the record by what it says.
     async fn reconcile(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: Record) -> Result<Next, Failure> {
         match run.reconcile().await {
-            Reconciled::Unknown => Err(lost(run.tool())),
+            Reconciled::Unknown => Err(abandoned(run.tool())),
             Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
             Reconciled::Done(made) => match self.take_over(run, key, claim, &record).await? {
                 Next::Go(guard) => {
@@ -265,53 +265,6 @@ pub(super) async fn settle_failure(
             Err(failure)
         }
     }
-}
-
-/// Leaves a failure of the record table in the log; its text at TRACE only.
-pub(super) fn note(run: &Run<'_>, error: &StoreError) {
-    tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
-    tracing::trace!(reference = run.report.reference, cause = ?error, "cause");
-}
-
-/// The table did not answer before this call began anything. An earlier one may have.
-pub(super) fn unavailable(run: &mut Run<'_>, error: &StoreError) -> Failure {
-    let text = "The record that keeps this from being done twice is not available, so this call did not begin it. Try \
-                again later.";
-    without_record(run, error, text)
-}
-
-/// The table did not answer while another call was at it.
-fn out_of_sight(run: &mut Run<'_>, error: &StoreError) -> Failure {
-    let text = "Another call has begun the same action, and the record that tells how it ends is not available. Ask again \
-                later with the same arguments: it is not done twice.";
-    without_record(run, error, text)
-}
-
-fn without_record(run: &mut Run<'_>, error: &StoreError, text: &str) -> Failure {
-    note(run, error);
-    if error.kind == StoreErrorKind::Fault {
-        run.report.fault = Some(error.to_string());
-        let text = explain::internal(&run.report.reference) + " Calling it again will not help.";
-        return explain::nothing_here(FailureKind::Internal, text);
-    }
-    explain::nothing_here(FailureKind::Transient, text)
-}
-
-fn in_progress() -> Failure {
-    let text = "The same action is being carried out by another call, which has not ended yet. \
-                Ask again later with the same arguments: it is not done twice.";
-    explain::nothing_here(FailureKind::InProgress, text)
-}
-
-fn lost(tool: &Definition) -> Failure {
-    explain::lost(tool, "An earlier call began this, and its end is not known.")
-}
-
-fn key_reused() -> Failure {
-    let text = "The same action was asked for before with other arguments, so this call was not carried out. \
-                If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
-                tells them apart.";
-    explain::nothing_here(FailureKind::KeyReused, text)
 }
 
 #[cfg(test)]

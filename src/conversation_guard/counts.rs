@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, PAUSE};
+use super::{Limits, PAUSE, words::Stop};
 use crate::{
     call::Call,
     clock::Timestamp,
     idempotency::{canonical, digest_of},
-    outcome::{Changed, Failure, FailureKind, Outcome},
+    outcome::{Failure, Outcome},
 };
 
 /// The most tools, and the most calls, whose failures are remembered: the latest ones.
@@ -20,6 +20,20 @@ const LONGEST: usize = 4_000;
 /// Failures in a row, and when the last one was, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Streak(u32, u64);
+
+impl Streak {
+    /// Whether it stops the next call: as long as the pause lasts, and then until the one call that may try has ended.
+    fn stops(self, limit: u32, is_tried: bool, now: Timestamp) -> bool {
+        let is_left_alone = Timestamp::from_secs(self.1).plus(PAUSE) > now;
+        self.0 >= limit && (is_left_alone || is_tried)
+    }
+
+    /// Whether it stops the next equal call, beside which so many run: below the limit no more run than may fail.
+    fn stops_equal(self, limit: u32, beside: usize, now: Timestamp) -> bool {
+        let may_have_failed = self.0.saturating_add(u32::try_from(beside).unwrap_or(u32::MAX));
+        (self.0 < limit && may_have_failed >= limit) || self.stops(limit, beside > 0, now)
+    }
+}
 
 /// The counts of one conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,40 +109,21 @@ impl Counts {
     /// for as often as one likes.
     pub fn admit(&mut self, limits: &Limits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Failure> {
         self.calls = self.calls.saturating_add(1);
-        let tool = tally.tool.as_ref();
-        let of_tool = tool.map_or(0, |_| beside.iter().filter(|other| other.tool == tally.tool).count());
-        let same = beside.iter().filter(|other| *other == tally).count();
-        let stops = |streak: Option<&Streak>, limit: Option<u32>, may_fail: usize, is_tried: bool| {
-            let (Streak(failures, last), limit) = (*streak?, limit?);
-            let is_left_alone = Timestamp::from_secs(last).plus(PAUSE) > now;
-            let may_fail = u32::try_from(may_fail).unwrap_or(u32::MAX);
-            let is_stopped =
-                if failures < limit { failures.saturating_add(may_fail) >= limit } else { is_left_alone || is_tried };
-            is_stopped.then_some(failures)
-        };
-        let text = if let Some(most) = limits.calls.filter(|most| self.calls > *most) {
-            format!(
-                "This conversation has had {most} tool calls, the most that it may have, so this one was not run. Call no \
-                 more tools: answer with what is known, and tell the user what is left undone."
-            )
-        } else if let Some(times) =
-            stops(self.failures.same.get(&tally.digest), limits.identical_failures, same, same > 0)
-        {
-            let times = if times == 1 { String::from("once") } else { format!("{times} times") };
-            format!(
-                "The same call, with the same arguments, has failed {times} in this conversation, so it was not run \
-                 again. Mend what its failure said, or tell the user that it does not work."
-            )
-        } else {
-            let streak = tool.and_then(|tool| self.failures.tools.get(tool));
-            let times = stops(streak, limits.consecutive_failures, 0, of_tool > 0)?;
-            format!(
-                "The last {times} calls of this tool in this conversation have failed, so this one was not run. Do not call \
-                 the tool again now: find another way, or tell the user that it does not work."
-            )
-        };
-        let failure = Failure::new(FailureKind::Rejected, text);
-        Some(failure.with_changed(Changed::Nothing, "This call changed nothing."))
+        self.stop(limits, tally, beside, now).map(Stop::failure)
+    }
+
+    fn stop(&self, limits: &Limits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Stop> {
+        if let Some(most) = limits.calls.filter(|most| self.calls > *most) {
+            return Some(Stop::Calls(most));
+        }
+        let equal = beside.iter().filter(|other| *other == tally).count();
+        let same = limits.identical_failures.zip(self.failures.same.get(&tally.digest));
+        if let Some((_, streak)) = same.filter(|(limit, streak)| streak.stops_equal(*limit, equal, now)) {
+            return Some(Stop::Same(streak.0));
+        }
+        let is_tried = beside.iter().any(|other| other.tool == tally.tool);
+        let of_tool = limits.consecutive_failures.zip(self.failures.tools.get(tally.tool.as_ref()?));
+        of_tool.filter(|(limit, streak)| streak.stops(*limit, is_tried, now)).map(|(_, streak)| Stop::Tool(streak.0))
     }
 
     /// Counts how a call has ended that was not stopped here. A success ends its streaks; what waits for a person or is
@@ -163,7 +158,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::call::Arguments;
+    use crate::{call::Arguments, outcome::FailureKind};
 
     const NOW: Timestamp = Timestamp::from_secs(1_764_468_000);
     const LIMITS: Limits = Limits { calls: Some(100), consecutive_failures: Some(3), identical_failures: Some(2) };

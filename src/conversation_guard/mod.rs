@@ -18,10 +18,12 @@
 //! | file | its one idea |
 //! | --- | --- |
 //! | `counts` | what was counted, and what it stops: pure |
+//! | `words` | what a stopped call is told |
 //! | `watch` | one invocation: counts in, calls stopped, counts out |
 
 mod counts;
 mod watch;
+mod words;
 
 use std::time::Duration;
 

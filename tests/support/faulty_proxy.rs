@@ -1,4 +1,5 @@
-//! Misbehaves between the program and an HTTP endpoint that speaks an AWS JSON protocol, as networks and services do.
+//! Misbehaves between the program and an HTTP endpoint that speaks an AWS JSON protocol, as networks and services do. Counts
+//! requests where they arrive, so that a test need not trust our own counters, nor the SDK's.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -12,12 +13,10 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{Request, State},
-    http::{HeaderName, HeaderValue, Response, StatusCode, Uri},
+    http::{HeaderName, HeaderValue, Response, StatusCode},
 };
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+
+use super::endpoint::Endpoint;
 
 /// What becomes of one request.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +99,7 @@ impl FaultyProxy {
     /// Passes everything on to `endpoint`, for example `http://127.0.0.1:8000`, until it is told otherwise.
     pub async fn start(endpoint: &str) -> Self {
         let plan = Shared::default();
-        let client = Client::builder(TokioExecutor::new()).build_http();
-        let router = Router::new().fallback(serve).with_state((Arc::clone(&plan), client, endpoint.parse().unwrap()));
+        let router = Router::new().fallback(serve).with_state((Arc::clone(&plan), Endpoint::new(endpoint)));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -132,15 +130,18 @@ impl FaultyProxy {
         self.plan.lock().unwrap().served.clone()
     }
 
-    /// The requests of this operation since the last call.
+    /// All requests since the last look, by operation: `{"PutItem": 1}`.
+    pub fn take(&self) -> BTreeMap<String, usize> {
+        std::mem::take(&mut self.plan.lock().unwrap().counts)
+    }
+
+    /// The requests of this operation since the last look.
     pub fn count(&self, operation: &str) -> usize {
         self.plan.lock().unwrap().counts.remove(operation).unwrap_or_default()
     }
 }
 
-type Parts = (Shared, Client<HttpConnector, Body>, Uri);
-
-async fn serve(State((plan, client, endpoint)): State<Parts>, request: Request) -> Response<Body> {
+async fn serve(State((plan, endpoint)): State<(Shared, Endpoint)>, request: Request) -> Response<Body> {
     let target = request.headers().get("x-amz-target").and_then(|value| value.to_str().ok());
     let operation = target.map_or(request.uri().path(), |target| target.rsplit('.').next().unwrap_or(target));
     let (fault, delay, number) = {
@@ -152,7 +153,7 @@ async fn serve(State((plan, client, endpoint)): State<Parts>, request: Request) 
         tokio::time::sleep(delay).await;
     }
     match fault {
-        None => pass_on(&client, endpoint, request).await,
+        None => endpoint.ask(request).await,
         Some(Fault::Instead(status, body)) => answer(status, body),
         Some(Fault::With(status, name, value)) => {
             let mut response = answer(status, "");
@@ -162,7 +163,7 @@ async fn serve(State((plan, client, endpoint)): State<Parts>, request: Request) 
         Some(Fault::Silence) => pending().await,
         Some(Fault::Reset) => std::panic::resume_unwind(Box::new("the connection's task ends, and it with it")),
         Some(fault) => {
-            let response = pass_on(&client, endpoint, request).await;
+            let response = endpoint.ask(request).await;
             match fault {
                 Fault::After(status, body) => answer(status, body),
                 Fault::HalfBody => half(),
@@ -188,14 +189,4 @@ fn answer(status: u16, body: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = StatusCode::from_u16(status).unwrap();
     response
-}
-
-async fn pass_on(client: &Client<HttpConnector, Body>, endpoint: Uri, mut request: Request) -> Response<Body> {
-    let mut parts = endpoint.into_parts();
-    parts.path_and_query = request.uri().path_and_query().cloned();
-    *request.uri_mut() = Uri::from_parts(parts).unwrap();
-    match client.request(request).await {
-        Ok(response) => response.map(Body::new),
-        Err(_) => answer(502, "the endpoint is away"),
-    }
 }

@@ -5,23 +5,22 @@
 //! | [`RuntimeApi`] | the Lambda service: starts the real program, hands out invocations, collects answers |
 //! | [`Backends`] | the carrier's API and SES |
 //! | [`Converse`] | Bedrock: a model whose replies and failures are scripted, through `Converse` and `ConverseStream` |
-//! | [`CountingProxy`] | a counter between the program and DynamoDB |
-//! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts as well |
+//! | [`FaultyProxy`] | a network, a DynamoDB or another backend that fails, or is slow; counts the requests |
 //! | [`TcpProxy`] | a load balancer that closes idle connections |
 //! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
 //! | [`Lines`] | where metric lines go |
-//! | [`pipeline`], [`call`] | one call, without a door |
+//! | [`pipeline`], [`call`], [`terms`] | one call, without a door; what a handler in front of it needs |
 //! | [`World`] | all of them around the real program |
 
 #![allow(dead_code, unused_imports)] // each test program uses a part
 
 mod backends;
 mod converse;
-mod counting_proxy;
 #[cfg(feature = "dev")]
 mod database;
+mod endpoint;
 mod faulty_proxy;
 mod lines;
 mod network;
@@ -35,13 +34,12 @@ mod world;
 
 pub use backends::Backends;
 pub use converse::{Converse, Reply, calls, says};
-pub use counting_proxy::CountingProxy;
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
 pub use lines::Lines;
 pub use network::{Break, BreakingProxy, Network};
-pub use pipeline::{call, pipeline, within};
+pub use pipeline::{call, pipeline, terms, within};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};
 pub use scripted::Scripted;
 pub use tcp_proxy::TcpProxy;

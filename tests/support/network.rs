@@ -9,13 +9,11 @@ use axum::{
     Router,
     body::Body,
     extract::{Request, State},
-    http::{Response, StatusCode, Uri},
-};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
+    http::{Response, StatusCode},
 };
 use tokio::sync::watch;
+
+use super::endpoint::Endpoint;
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,9 +65,7 @@ impl Network {
 
     /// A way into this network that ends at `endpoint`.
     pub async fn proxy(&self, endpoint: &str) -> BreakingProxy {
-        let client = Client::builder(TokioExecutor::new()).build_http();
-        let parts = (self.clone(), client, endpoint.parse().unwrap());
-        let router = Router::new().fallback(pass_on).with_state(parts);
+        let router = Router::new().fallback(pass_on).with_state((self.clone(), Endpoint::new(endpoint)));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
@@ -95,9 +91,7 @@ impl BreakingProxy {
     }
 }
 
-type Parts = (Network, Client<HttpConnector, Body>, Uri);
-
-async fn pass_on(State((network, client, endpoint)): State<Parts>, request: Request) -> Response<Body> {
+async fn pass_on(State((network, endpoint)): State<(Network, Endpoint)>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
     let request = Request::from_parts(parts, Body::from(body)); // it is here, whatever becomes of its sender
@@ -113,7 +107,7 @@ async fn pass_on(State((network, client, endpoint)): State<Parts>, request: Requ
         _ => {}
     }
     // In a task of its own: the request arrives, although its sender has gone.
-    let reply = tokio::spawn(forward(client, endpoint, request)).await.unwrap();
+    let reply = tokio::spawn(endpoint.ask(request)).await.unwrap();
     match fault {
         Some(Break::KillAfter | Break::KillDuring) => {
             network.kill.send_replace(true);
@@ -125,17 +119,6 @@ async fn pass_on(State((network, client, endpoint)): State<Parts>, request: Requ
             Err(std::io::Error::other("the connection breaks")),
         ]))),
         _ => reply,
-    }
-}
-
-async fn forward(client: Client<HttpConnector, Body>, endpoint: Uri, request: Request) -> Response<Body> {
-    let (mut parts, body) = request.into_parts();
-    let mut uri = endpoint.into_parts();
-    uri.path_and_query = parts.uri.path_and_query().cloned();
-    parts.uri = Uri::from_parts(uri).unwrap();
-    match client.request(Request::from_parts(parts, body)).await {
-        Ok(response) => response.map(Body::new),
-        Err(error) => status(StatusCode::BAD_GATEWAY, error.to_string()),
     }
 }
 

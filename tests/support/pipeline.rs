@@ -1,10 +1,13 @@
-//! The pipeline without a door around it, for tests of single calls.
+//! The pipeline without a door around it, for tests of single calls; and the terms of a handler in front of it.
 
 use std::{sync::Arc, time::Duration};
 
 use action_group::{
     call::{Arguments, Call, Deadline, Pipeline, Surroundings},
     clock::Clock,
+    conversation_guard::Limits,
+    door::DOORS,
+    handler::Terms,
     idempotency::Store,
     outcome::Outcome,
     telemetry::{Origin, Telemetry},
@@ -18,9 +21,23 @@ pub fn pipeline(toolbox: impl Into<Arc<Toolbox>>, store: Store) -> Pipeline {
     Pipeline::new(toolbox.into(), store, Arc::new(telemetry))
 }
 
+/// The part of a call's time that is kept for its end.
+const RESERVE: Duration = Duration::from_millis(500);
+
 /// The deadline of a call that has so much time, half a second of it for its end.
 pub fn within(time: Duration) -> Deadline {
-    Deadline::new(None, Duration::from_millis(500), time)
+    Deadline::new(None, RESERVE, time)
+}
+
+/// Every door is open, and nothing is limited but the time, as by [`within`].
+pub fn terms(time: Duration) -> Terms {
+    Terms {
+        reserve: RESERVE,
+        default_budget: time,
+        identity_header: None,
+        limits: Limits::default(),
+        doors: DOORS.iter().collect(),
+    }
 }
 
 /// Calls the pipeline's first tool.

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::{Backends, CountingProxy, Database, FaultyProxy, Function, RuntimeApi, TcpProxy};
+use super::{Backends, Database, FaultyProxy, Function, RuntimeApi, TcpProxy};
 
 /// A real program on a DynamoDB of its own, whose requests are counted. Ends with the value.
 pub struct World {
     pub function: Function,
-    pub proxy: CountingProxy,
+    /// Between the program and DynamoDB.
     pub faults: FaultyProxy,
     /// Between the program and [`Backends`]: `/labels` is the carrier, `/v2/email/outbound-emails` is SES.
     pub backend_faults: FaultyProxy,
@@ -34,7 +34,7 @@ impl World {
 
     /// Starts another program on the same tables and backends, with these settings besides.
     pub async fn launch_beside(&self, program: impl AsRef<Path>, more: &[(&str, &str)]) -> Function {
-        let (dynamodb, carrier, ses) = (self.proxy.endpoint(), self.backend_faults.endpoint(), self.ses.endpoint());
+        let (dynamodb, carrier, ses) = (self.faults.endpoint(), self.backend_faults.endpoint(), self.ses.endpoint());
         let settings = [&settings(&dynamodb, &carrier, &ses)[..], more].concat();
         RuntimeApi::start().await.launch(program, &settings)
     }
@@ -43,14 +43,13 @@ impl World {
     pub async fn launch(program: impl AsRef<Path>) -> Self {
         let database = Database::start().await;
         let faults = FaultyProxy::start(&database.endpoint()).await;
-        let proxy = CountingProxy::start(&faults.endpoint()).await;
         let backends = Backends::start().await;
         let backend_faults = FaultyProxy::start(backends.endpoint()).await;
         let ses = TcpProxy::start(&backend_faults.endpoint()).await;
-        let (dynamodb, carrier, mail) = (proxy.endpoint(), backend_faults.endpoint(), ses.endpoint());
+        let (dynamodb, carrier, mail) = (faults.endpoint(), backend_faults.endpoint(), ses.endpoint());
         let settings = settings(&dynamodb, &carrier, &mail);
         let function = RuntimeApi::start().await.launch(program, &settings);
-        Self { function, proxy, faults, backend_faults, ses, backends, _database: database }
+        Self { function, faults, backend_faults, ses, backends, _database: database }
     }
 }
 

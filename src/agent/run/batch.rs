@@ -6,7 +6,6 @@ use super::{
     super::{
         budget,
         conversation::{Block, Message, Role, ToolResult},
-        guard::fingerprint,
         history::{self, Wanted},
         ledger::{Entry, Fate},
         stop::Stop,
@@ -48,7 +47,7 @@ impl AgentRun {
         let used_up = budget::used_up(&self.limits, &self.spent());
         let mut beside = Vec::new();
         for call in self.register(wanted) {
-            let print = fingerprint(&call.tool, &call.input);
+            let print = call.fingerprint();
             let why = match self.turn.guard.check(&self.limits, &self.tools, &call.tool, &print, &beside) {
                 _ if used_up.is_some() => used_up.map(Why::Limit),
                 Err(refused) => {

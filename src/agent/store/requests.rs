@@ -5,7 +5,10 @@ use std::time::Duration;
 use aws_sdk_dynamodb::{
     config::http::HttpResponse,
     error::SdkError,
-    operation::{transact_write_items::TransactWriteItemsError, update_item::UpdateItemError},
+    operation::{
+        transact_write_items::TransactWriteItemsError,
+        update_item::{UpdateItemError, builders::UpdateItemFluentBuilder},
+    },
     types::{Put, ReturnValue, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem, builders::PutBuilder},
 };
 use tokio::time::timeout;
@@ -25,15 +28,9 @@ impl Lease {
     /// Lets go of the conversation, so that nobody has to wait for the end of the lease. Nothing depends on it.
     pub async fn release(&self, id: &str) {
         let request = self
-            .table
-            .client
-            .update_item()
-            .table_name(&self.table.table)
-            .set_key(Some(key(id, 0)))
+            .update_head(id)
             .condition_expression("#owner = :owner")
             .update_expression("SET lease_until = :past")
-            .expression_attribute_names("#owner", "owner")
-            .expression_attribute_values(":owner", s(&self.owner))
             .expression_attribute_values(":past", n(0))
             .send();
         if !matches!(self.within(request).await, Ok(Ok(_))) {
@@ -45,15 +42,9 @@ impl Lease {
     pub(super) async fn take(&self, id: &str) -> Result<Option<Item>, SaveError> {
         let now = self.now();
         let request = self
-            .table
-            .client
-            .update_item()
-            .table_name(&self.table.table)
-            .set_key(Some(key(id, 0)))
+            .update_head(id)
             .condition_expression("expires_at > :now_s AND (lease_until < :free OR #owner = :owner)")
             .update_expression("SET #owner = :owner, held_by = :by, lease_until = :until, revision = revision + :one")
-            .expression_attribute_names("#owner", "owner")
-            .expression_attribute_values(":owner", s(&self.owner))
             .expression_attribute_values(":by", s(&self.by))
             .expression_attribute_values(":until", n(self.until().as_millis()))
             .expression_attribute_values(":free", n(now.as_millis().saturating_sub(millis(TAKE_OVER_MARGIN))))
@@ -72,6 +63,12 @@ impl Lease {
                 _ => Err(SaveError::Unavailable(error.into())),
             },
         }
+    }
+
+    /// An update of the head, whose expressions may name the owner.
+    fn update_head(&self, id: &str) -> UpdateItemFluentBuilder {
+        let update = self.table.client.update_item().table_name(&self.table.table).set_key(Some(key(id, 0)));
+        update.expression_attribute_names("#owner", "owner").expression_attribute_values(":owner", s(&self.owner))
     }
 
     /// The parts of the messages. Nobody else writes to them: the lease is ours.

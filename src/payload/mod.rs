@@ -14,10 +14,14 @@
 //!
 //! A byte order mark is skipped. What is not even such JSON has no ids, and fails as a whole.
 
-use std::{borrow::Cow, fmt};
+mod mend;
+mod reader;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value, map::Entry};
+use std::fmt;
+
+use serde_json::Value;
+
+use self::mend::mend;
 
 /// The deepest nesting: an envelope takes a dozen levels, and no tool's arguments need as many again.
 pub const MOST_LEVELS: usize = 64;
@@ -65,195 +69,10 @@ pub fn read(bytes: &[u8]) -> Result<Payload, Unreadable> {
 }
 
 fn parse(bytes: &[u8]) -> serde_json::Result<Payload> {
-    let mut found = Found::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = Reader { found: &mut found, level: 0 }.deserialize(&mut json)?;
+    let payload = reader::read(&mut json)?;
     json.end()?;
-    Ok(Payload { value, flaw: found.flaw })
-}
-
-/// What was met on the way.
-#[derive(Default)]
-struct Found {
-    values: usize,
-    flaw: Option<String>,
-}
-
-impl Found {
-    fn is_full(&self) -> bool {
-        self.values >= MOST_VALUES
-    }
-
-    fn too_many(&mut self) {
-        self.flaw.get_or_insert_with(|| format!("holds more than {MOST_VALUES} values, which is too many."));
-    }
-
-    fn doubled(&mut self, name: &str) {
-        let name: String = name.chars().take(40).collect();
-        self.flaw.get_or_insert_with(|| {
-            format!("has the field {name:?} twice in one object, and it is not clear which one is meant.")
-        });
-    }
-
-    fn too_deep(&mut self) {
-        self.flaw.get_or_insert_with(|| format!("is nested more than {MOST_LEVELS} levels deep."));
-    }
-}
-
-/// Reads one value.
-struct Reader<'a> {
-    found: &'a mut Found,
-    level: usize,
-}
-
-impl Reader<'_> {
-    fn inner(&mut self) -> Reader<'_> {
-        Reader { found: self.found, level: self.level + 1 }
-    }
-
-    fn is_too_deep(&mut self) -> bool {
-        let too_deep = self.level >= MOST_LEVELS;
-        if too_deep {
-            self.found.too_deep();
-        }
-        too_deep
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.found.values += 1;
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Reader<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::from(value))
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        let skip = self.is_too_deep();
-        while !skip && !self.found.is_full() {
-            match items.next_element_seed(self.inner())? {
-                Some(item) => list.push(item),
-                None => return Ok(Value::Array(list)),
-            }
-        }
-        // Skipping takes no stack, however deep the values are.
-        while items.next_element::<IgnoredAny>()?.is_some() {
-            self.found.too_many(); // unless it is too deep, which has been noted already
-        }
-        Ok(if skip { Value::Null } else { Value::Array(list) })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<Value, A::Error> {
-        let mut fields = Map::new();
-        let skip = self.is_too_deep();
-        while let Some(name) = entries.next_key::<String>()? {
-            if skip || self.found.is_full() {
-                self.found.too_many(); // unless it is too deep, which has been noted already
-                entries.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let value = entries.next_value_seed(self.inner())?;
-            match fields.entry(name) {
-                Entry::Vacant(place) => drop(place.insert(value)),
-                Entry::Occupied(mut place) => {
-                    self.found.doubled(place.key());
-                    place.insert(value);
-                }
-            }
-        }
-        Ok(if skip { Value::Null } else { Value::Object(fields) })
-    }
-}
-
-/// The payload with what `serde_json` refuses for its content replaced, and the flaw; `None` if there is no such thing.
-fn mend(bytes: &[u8]) -> Option<(Vec<u8>, &'static str)> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut flaw = matches!(text, Cow::Owned(_)).then_some("is not valid UTF-8.");
-    let bytes = text.as_bytes();
-    let mut mended = Vec::with_capacity(bytes.len());
-    let (mut at, mut in_text) = (0, false);
-    while let Some(&byte) = bytes.get(at) {
-        let rest = &bytes[at..];
-        let (taken, kept) = match byte {
-            b'\\' if in_text => escape(rest),
-            b'-' | b'0'..=b'9' if !in_text => number(rest),
-            _ => (1, None),
-        };
-        in_text ^= byte == b'"';
-        if let Some((replacement, why)) = kept {
-            flaw.get_or_insert(why);
-            mended.extend_from_slice(replacement);
-        } else {
-            mended.extend_from_slice(&rest[..taken]);
-        }
-        at += taken;
-    }
-    Some((mended, flaw?))
-}
-
-/// How many bytes a piece of JSON has, and what stands in for it and why.
-type Piece = (usize, Option<(&'static [u8], &'static str)>);
-
-/// The escape at the beginning. Half of a pair of surrogates is no character.
-fn escape(rest: &[u8]) -> Piece {
-    const HALF: &str = "holds half of a character in a text (a surrogate without its other half).";
-    match (unit(rest), rest.get(6..).and_then(unit)) {
-        (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (12, None),
-        (Some(0xd800..=0xdfff), _) => (6, Some((b"\\ufffd", HALF))),
-        (Some(_), _) => (6, None),
-        (None, _) => (rest.len().min(2), None),
-    }
-}
-
-/// The UTF-16 unit of `\uXXXX` at the beginning.
-fn unit(rest: &[u8]) -> Option<u16> {
-    let digits = rest.strip_prefix(b"\\u")?.get(..4).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit))?;
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-}
-
-/// The number at the beginning.
-fn number(rest: &[u8]) -> Piece {
-    const TOO_LARGE: &str = "holds a number that is too large (above 1.79e308).";
-    let length = rest.iter().take_while(|byte| byte.is_ascii_digit() || b"+-.eE".contains(byte)).count();
-    let value = std::str::from_utf8(&rest[..length]).ok().and_then(|text| text.parse::<f64>().ok());
-    (length, value.is_some_and(f64::is_infinite).then_some((b"null", TOO_LARGE)))
+    Ok(payload)
 }
 
 #[cfg(test)]

@@ -1,0 +1,75 @@
+//! An effect that is committed with its record: with it once, or not at all.
+
+use action_group::outcome::{Changed, FailureKind, Outcome};
+use serde_json::json;
+
+use super::{
+    support::{Break, Network},
+    world::{World, call, failed, success},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_atomic_effect_commits_once_however_often_it_is_asked_for() {
+    let world = World::account(100).await;
+    let calls = (0..8).map(|_| world.call(json!({"amount": 30})));
+    for outcome in futures_util::future::join_all(calls).await {
+        assert!(matches!(&outcome, Outcome::Success { result, .. } if result["withdrawn"] == 30), "{outcome:?}");
+    }
+    assert_eq!(world.call(json!({"amount": 30})).await, success(json!({"withdrawn": 30}), true));
+    assert_eq!(world.balance().await, "70");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_business_condition_that_fails_is_told_with_its_facts_and_leaves_nothing_behind() {
+    let world = World::account(100).await;
+    let outcome = world.call(json!({"amount": 101})).await;
+    assert_eq!(failed(&outcome), (FailureKind::Rejected, Changed::Nothing, false));
+    assert_eq!(outcome.failure().expect("a failure").message(), "Only 100 is left. Nothing was changed.");
+    assert_eq!(world.call(json!({"amount": 100})).await, success(json!({"withdrawn": 100}), false));
+    assert_eq!(world.balance().await, "0");
+}
+
+/// A tool that looks before it writes, as many do: the second call finds nothing left.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_atomic_tool_that_fails_because_it_was_done_is_answered_with_what_was_done() {
+    let world = World::account(100).await;
+    assert_eq!(world.call(json!({"amount": 60, "look": true})).await, success(json!({"withdrawn": 60}), false));
+    assert_eq!(world.call(json!({"amount": 60, "look": true})).await, success(json!({"withdrawn": 60}), true));
+    let other = world.call(json!({"amount": 61, "look": true})).await;
+    assert_eq!(failed(&other), (FailureKind::Rejected, Changed::Nothing, false));
+    assert_eq!(world.balance().await, "40");
+}
+
+/// The client's first try is applied and its answer lost; all that follow are refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_is_refused_after_a_lost_answer_is_not_said_to_be_nothing() {
+    let world = World::account(100).await;
+    let network = Network::new();
+    let pipeline = world.over(&network).await;
+    network.break_at([(0, Break::CutReply)].into_iter().chain((1..100).map(|at| (at, Break::Throttle))));
+    let outcome = call(&pipeline, json!({"amount": 30})).await;
+    assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
+    assert_eq!(world.balance().await, "70");
+    assert_eq!(world.call(json!({"amount": 30})).await, success(json!({"withdrawn": 30}), true));
+}
+
+/// The client's first try is not answered, and the second meets a condition that does not hold. Should it come to hold, the
+/// first may still be applied: only a call that begins after it can deny it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_that_fails_after_a_lost_answer_is_not_said_to_be_nothing() {
+    let world = World::account(100).await;
+    let network = Network::new();
+    let pipeline = world.over(&network).await;
+    network.break_at([(0, Break::CutReply)]);
+    let outcome = call(&pipeline, json!({"amount": 130})).await;
+    assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
+    assert!(
+        outcome.failure().is_some_and(|failure| failure.message().contains("100")),
+        "the reason is told: {outcome:?}"
+    );
+    assert_eq!(
+        failed(&call(&pipeline, json!({"amount": 130})).await),
+        (FailureKind::Rejected, Changed::Nothing, false)
+    );
+    assert_eq!(world.balance().await, "100");
+}
