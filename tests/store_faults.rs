@@ -36,6 +36,8 @@ struct Nothing {}
 #[derive(Clone)]
 enum Way {
     Done,
+    /// Done, and an earlier call's outcome is found out: it has done it.
+    Found,
     Busy,
     /// Begun, which the first is told, and refused after the second.
     Refused(Arc<[Notify; 2]>),
@@ -61,7 +63,7 @@ impl Tool for Acts {
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<Value>, ToolError> {
         match &self.way {
-            Way::Done => {}
+            Way::Done | Way::Found => {}
             Way::Busy => return Err(ToolError::transient("The backend is busy.")),
             Way::Refused(moments) => {
                 moments[0].notify_one();
@@ -82,7 +84,7 @@ impl Tool for Acts {
 
     async fn reconcile(&self, _: Nothing, _: &CallContext) -> Result<Reconciled<Value>, ToolError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        Ok(Reconciled::Unknown)
+        Ok(if matches!(self.way, Way::Found) { Reconciled::Done(json!({"n": 1})) } else { Reconciled::Unknown })
     }
 }
 
@@ -348,6 +350,22 @@ async fn what_was_begun_before_the_effect_was_changed_is_not_done_again_by_anoth
         assert!(message.contains("Do not call it again"), "{before:?}, then {after:?}: {message}");
         assert_eq!((world.effects().await, world.asked.load(Ordering::SeqCst)), (1, 1), "{before:?}, then {after:?}");
     }
+}
+
+/// The call's own commit is on its way still when it takes over what the version before has begun, and done. Its first
+/// request must not find a record that seems to be its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_lands_late_does_not_find_the_record_that_its_call_has_taken_over() {
+    const PASS: Fault = Fault::Slow(Duration::ZERO);
+    let mut world = World::of(Effect::Once).await;
+    world.proxy.misbehave("UpdateItem", [Fault::Silence]); // the completion is lost, and the record stays as it was
+    assert_eq!(world.call().await, success(false));
+    world.effect = Effect::Atomic;
+    world.proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
+    world.proxy.misbehave("UpdateItem", [PASS, PASS, Fault::Silence]); // marked, taken over, and its completion lost
+    assert_eq!(world.attempt(Way::Found, PAST_THE_LEASE).await, success(true));
+    assert_eq!(world.proxy.deliver().await, 1);
+    assert_eq!(world.effects().await, 1);
 }
 
 /// The table has taken all the time that there was for marking the record.

@@ -31,6 +31,8 @@ pub enum Fault {
     Silence,
     /// The endpoint serves it, and no answer comes.
     SilenceAfter,
+    /// A 502 at once, while the request is on its way still: it arrives with [`FaultyProxy::deliver`].
+    Lingers,
     /// The endpoint serves it, and the answer begins so much later.
     Slow(Duration),
     /// The endpoint never sees it, and the connection breaks.
@@ -52,6 +54,7 @@ struct Plan {
     delay: Duration,
     counts: BTreeMap<String, usize>,
     served: Vec<Served>,
+    lingering: Vec<Request>,
 }
 
 /// One request as the proxy saw it.
@@ -93,17 +96,19 @@ type Shared = Arc<Mutex<Plan>>;
 pub struct FaultyProxy {
     address: SocketAddr,
     plan: Shared,
+    endpoint: Endpoint,
 }
 
 impl FaultyProxy {
     /// Passes everything on to `endpoint`, for example `http://127.0.0.1:8000`, until it is told otherwise.
     pub async fn start(endpoint: &str) -> Self {
         let plan = Shared::default();
-        let router = Router::new().fallback(serve).with_state((Arc::clone(&plan), Endpoint::new(endpoint)));
+        let endpoint = Endpoint::new(endpoint);
+        let router = Router::new().fallback(serve).with_state((Arc::clone(&plan), endpoint.clone()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, plan }
+        Self { address, plan, endpoint }
     }
 
     pub fn endpoint(&self) -> String {
@@ -123,6 +128,16 @@ impl FaultyProxy {
     /// Holds every request up for so long.
     pub fn delay(&self, time: Duration) {
         self.plan.lock().unwrap().delay = time;
+    }
+
+    /// Lets what lingers arrive now. How many requests that were.
+    pub async fn deliver(&self) -> usize {
+        let lingering = std::mem::take(&mut self.plan.lock().unwrap().lingering);
+        let number = lingering.len();
+        for request in lingering {
+            self.endpoint.clone().ask(request).await;
+        }
+        number
     }
 
     /// All requests so far.
@@ -148,7 +163,7 @@ async fn serve(State((plan, endpoint)): State<(Shared, Endpoint)>, request: Requ
         let mut plan = plan.lock().unwrap();
         (plan.fault(operation), plan.delay, plan.served.len() - 1)
     };
-    let _note = Note(plan, number);
+    let _note = Note(Arc::clone(&plan), number);
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
     }
@@ -161,6 +176,12 @@ async fn serve(State((plan, endpoint)): State<(Shared, Endpoint)>, request: Requ
             response
         }
         Some(Fault::Silence) => pending().await,
+        Some(Fault::Lingers) => {
+            let (parts, body) = request.into_parts();
+            let body = axum::body::to_bytes(body, usize::MAX).await.unwrap(); // from a sender that may be gone by then
+            plan.lock().unwrap().lingering.push(Request::from_parts(parts, Body::from(body)));
+            answer(502, "<html>Bad Gateway</html>")
+        }
         Some(Fault::Reset) => std::panic::resume_unwind(Box::new("the connection's task ends, and it with it")),
         Some(fault) => {
             let response = endpoint.ask(request).await;
