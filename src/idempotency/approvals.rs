@@ -28,7 +28,7 @@ use super::{
     request::{StoreError, within},
     store::Store,
 };
-use crate::readable;
+use crate::{clock::Timestamp, readable};
 
 /// How long an approval waits for the call to be made again.
 pub const APPROVED_FOR: Duration = Duration::from_hours(1);
@@ -150,7 +150,7 @@ impl Store {
             .send();
         match within(TIME, "UpdateItem", request).await? {
             Ok(_) => Ok(pending),
-            Err(error) if decided_so(&error, state, by) => Ok(pending), // our own, whose answer was lost
+            Err(error) if has_decided(&error, by, now) => Ok(pending), // our own, whose answer was lost
             Err(SdkError::ServiceError(answer)) if answer.err().is_conditional_check_failed_exception() => {
                 Err(ApprovalError::NotPending(key.to_owned()))
             }
@@ -168,11 +168,11 @@ fn one_of(pending: Vec<Pending>, key: &str) -> Result<Pending, ApprovalError> {
     }
 }
 
-/// Whether the record that made the condition fail has this very decision.
-fn decided_so<R>(error: &SdkError<UpdateItemError, R>, state: State, by: &str) -> bool {
+/// Whether the record that made the condition fail has this very decision. The call may have begun by it since.
+fn has_decided<R>(error: &SdkError<UpdateItemError, R>, by: &str, at: Timestamp) -> bool {
     let Some(UpdateItemError::ConditionalCheckFailedException(failed)) = error.as_service_error() else { return false };
-    let text = |name: &str| failed.item()?.get(name)?.as_s().ok().map(String::as_str);
-    text("state") == Some(state.name()) && text("decided_by") == Some(by)
+    let is = |name: &str, value: AttributeValue| failed.item().and_then(|item| item.get(name)) == Some(&value);
+    is("decided_by", s(by)) && is("decided_at", n(at.as_millis()))
 }
 
 fn pending_of(item: &HashMap<String, AttributeValue>) -> Option<Pending> {
@@ -187,4 +187,28 @@ fn pending_of(item: &HashMap<String, AttributeValue>) -> Option<Pending> {
         expires_at: number("expires_at")?,
         args_hash: text("args_hash")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
+
+    use super::*;
+
+    /// The decision was applied, its answer lost, and the client asked again.
+    #[test]
+    fn a_decision_is_known_as_ones_own_also_where_the_call_has_begun_by_it() {
+        let at = Timestamp::from_secs(1_000_000);
+        let met = |by: &str, at: Timestamp, state: State| {
+            let item = [("state", s(state.name())), ("decided_by", s(by)), ("decided_at", n(at.as_millis()))];
+            let item = item.map(|(name, value)| (name.to_owned(), value)).into();
+            let failed = ConditionalCheckFailedException::builder().set_item(Some(item)).build();
+            SdkError::service_error(UpdateItemError::ConditionalCheckFailedException(failed), ())
+        };
+        for state in [State::Approved, State::Denied, State::Started, State::Completed, State::Unknown] {
+            assert!(has_decided(&met("ada", at, state), "ada", at), "{state:?}");
+            assert!(!has_decided(&met("bob", at, state), "ada", at), "{state:?}");
+            assert!(!has_decided(&met("ada", Timestamp::from_secs(2), state), "ada", at), "{state:?}");
+        }
+    }
 }

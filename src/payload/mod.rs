@@ -45,10 +45,18 @@ impl fmt::Debug for Payload {
 
 /// The payload is no JSON, or not UTF-8 text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("The payload is no JSON that can be read (line {line}, column {column}).")]
-pub struct Unreadable {
-    line: usize,
-    column: usize,
+pub enum Unreadable {
+    /// There is nothing, or white space only.
+    #[error("The payload is empty; it should be one JSON event.")]
+    Empty,
+    /// From this place on.
+    #[error("The payload is no JSON that can be read (line {line}, column {column}).")]
+    At {
+        /// From 1.
+        line: usize,
+        /// From 1; 0 at the end of a line.
+        column: usize,
+    },
 }
 
 /// Reads a payload.
@@ -60,7 +68,8 @@ pub fn read(bytes: &[u8]) -> Result<Payload, Unreadable> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let fault = match parse(bytes) {
         Ok(payload) => return Ok(payload),
-        Err(fault) => Unreadable { line: fault.line(), column: fault.column() },
+        Err(_) if bytes.trim_ascii().is_empty() => return Err(Unreadable::Empty),
+        Err(fault) => Unreadable::At { line: fault.line(), column: fault.column() },
     };
     // Only what serde_json refuses is read twice.
     let (mended, flaw) = mend(bytes).ok_or(fault)?;
@@ -185,9 +194,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_says_where() {
+    fn what_is_no_json_says_where_or_that_there_is_nothing() {
         for (bytes, at) in [
-            (&b""[..], "line 1, column 0"),
+            (&b""[..], "is empty"),
+            (b" \n", "is empty"),
+            (b"\xef\xbb\xbf", "is empty"),
             (b"{", "line 1, column 1"),
             (b"{\"a\":1}\n}", "line 2, column 1"),
             (b"NaN", "line 1, column 1"),
