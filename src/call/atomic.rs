@@ -34,27 +34,14 @@ impl Pipeline {
             let ended = match run.attempt().await {
                 Ok(made) => match self.commit(run, key, &claim, made).await {
                     Committed::Done(answer) => return Ok(answer),
-                    Committed::Held(record) => {
-                        // What may still land of this commit must not find a record that is taken over under its owner.
-                        if run.maybe_done && record.owner != claim.owner {
-                            claim.owner = new_owner();
+                    Committed::Held(record) => match self.go_on_with(run, key, &mut claim, record).await? {
+                        Next::End(answer) => return Ok(answer),
+                        Next::Go(held) => {
+                            guard = Some(held);
+                            continue;
                         }
-                        match self.meet(run, key, &claim, record).await? {
-                            Next::End(answer) => return Ok(answer),
-                            Next::Go(held) => {
-                                run.approved = held.is_approved();
-                                guard = Some(held);
-                                if run.lacks_approval() {
-                                    match self.ask(run, key, &mut claim, guard.take(), "").await? {
-                                        Ok(approved) => guard = Some(approved),
-                                        Err(answer) => return Ok(answer),
-                                    }
-                                }
-                                continue;
-                            }
-                            Next::Acquire | Next::Wait => Ended::Conflict,
-                        }
-                    }
+                        Next::Acquire | Next::Wait => Ended::Conflict,
+                    },
                     Committed::ConditionFailed(error) => {
                         record_was_seen = true; // by the transaction, whose first condition held
                         Ended::Failed(error)
@@ -76,6 +63,28 @@ impl Pipeline {
                 };
             }
         }
+    }
+
+    /// Does what the record asks for that a commit has met.
+    async fn go_on_with(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &mut Claim,
+        record: Record,
+    ) -> Result<Next, Failure> {
+        // What may still land of the commit must not find a record that is taken over under its owner.
+        if run.maybe_done && record.owner != claim.owner {
+            claim.owner = new_owner();
+        }
+        let next = self.meet(run, key, claim, record).await?;
+        let Next::Go(held) = next else { return Ok(next) };
+        run.approved = held.is_approved();
+        if !run.lacks_approval() {
+            return Ok(Next::Go(held));
+        }
+        let asked = self.ask(run, key, claim, Some(held), "").await?;
+        Ok(asked.map_or_else(Next::End, Next::Go))
     }
 
     /// A call that fails before its commit has not seen the record. An earlier call may have made the effect, and then it
