@@ -6,7 +6,7 @@
 //! | `reasoningContent` | exactly as it came | kept whole: Bedrock checks the signature |
 //! | `cachePoint` | as it is | |
 //! | `citationsContent` | | its text; the citations are dropped |
-//! | any other | dropped, with a log line | dropped, with a log line |
+//! | any other | dropped, with a log line; a message of no other keeps a sentence instead | dropped, with a log line |
 //!
 //! A dropped block is one that no text model sends today; to fail would be to lose a conversation for an ornament.
 
@@ -30,6 +30,9 @@ use crate::agent::{
     usage::Usage,
 };
 
+/// Stands in a message whose only blocks were dropped.
+const NOTHING_LEFT: &str = "(This message held nothing that can be sent.)";
+
 /// The messages of a request.
 pub(super) fn messages(messages: &[Message]) -> Result<Vec<SdkMessage>, BuildError> {
     messages.iter().map(message).collect()
@@ -41,7 +44,11 @@ fn message(message: &Message) -> Result<SdkMessage, BuildError> {
         Role::Assistant => ConversationRole::Assistant,
     };
     let content = message.content.iter().filter_map(|block| to_sdk(block).transpose());
-    SdkMessage::builder().role(role).set_content(Some(content.collect::<Result<_, _>>()?)).build()
+    let mut content: Vec<_> = content.collect::<Result<_, _>>()?;
+    if content.is_empty() {
+        content.push(ContentBlock::Text(String::from(NOTHING_LEFT))); // Bedrock refuses an empty message, and all after it
+    }
+    SdkMessage::builder().role(role).set_content(Some(content)).build()
 }
 
 fn to_sdk(block: &Block) -> Result<Option<ContentBlock>, BuildError> {
@@ -221,5 +228,21 @@ pub(super) fn usage(usage: &TokenUsage) -> Usage {
         output_tokens: count(usage.output_tokens()),
         cache_read_input_tokens: count(usage.cache_read_input_tokens().unwrap_or_default()),
         cache_write_input_tokens: count(usage.cache_write_input_tokens().unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An imported history may hold a picture.
+    #[test]
+    fn a_message_is_never_empty_because_its_blocks_cannot_be_carried() {
+        let picture = Block::Other(json!({"image": {"format": "png", "source": {"bytes": "AA=="}}}));
+        for role in [Role::User, Role::Assistant] {
+            let sent = messages(&[Message { role, content: vec![picture.clone()] }]).expect("a message");
+            let [ContentBlock::Text(text)] = sent[0].content() else { panic!("{sent:?}") };
+            assert_eq!(text, NOTHING_LEFT);
+        }
     }
 }
