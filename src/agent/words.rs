@@ -21,6 +21,8 @@ pub(super) enum Why {
     NotApproved,
     /// It stood beside such a call.
     BesideNotApproved,
+    /// Its record could not be read, and a person wrote something else meanwhile.
+    Unread,
     /// It had not begun when the turn was interrupted.
     NotBegun,
 }
@@ -57,6 +59,7 @@ impl Why {
             Self::Closing => String::from("no tool is run any more in this turn"),
             Self::NotApproved => String::from("a person had to approve it and has not"),
             Self::BesideNotApproved => String::from("it stood beside a call that a person had to approve and has not"),
+            Self::Unread => String::from("whether a person had to approve it could not be found out"),
             Self::NotBegun => String::from("the turn was interrupted before"),
         }
     }
@@ -71,7 +74,9 @@ impl Why {
             Self::Broken(_) => "Make the call again, in full, as the tool's schema says.",
             Self::Over(_) => "Do not make it again unless the user asks for it.",
             Self::Closing => "Answer the user in text.",
-            Self::NotApproved | Self::BesideNotApproved => "The user has written something else instead.",
+            Self::NotApproved | Self::BesideNotApproved | Self::Unread => {
+                "The user has written something else instead."
+            }
             Self::NotBegun => "Make it again only if it is still wanted.",
         };
         format!("This call was not run: {}. {next} Nothing was changed by it.", self.reason(limits))

@@ -2,7 +2,8 @@
 
 use action_group::{
     agent::{
-        run::{AgentRun, Approvals},
+        limits::TimeLeft,
+        run::{AgentRun, Approvals, Next},
         stop::{Resume, Stop},
         tools::Tools,
     },
@@ -102,6 +103,25 @@ fn where_the_record_cannot_be_read_nothing_runs_on_a_guess() {
     machine.reload();
     machine.standing = Box::new(|_| Standing::Clear);
     assert_eq!(machine.go().answer, "Done.");
+}
+
+/// Nobody has been asked, so nobody has not answered.
+#[test]
+fn no_person_is_said_not_to_have_approved_where_nobody_knows_whether_one_had_to() {
+    let mut unread = waiting();
+    unread.standing = Box::new(|_| Standing::Unavailable);
+    unread.go();
+    let mut unasked = waiting();
+    unasked.step();
+    assert!(matches!(unasked.run.next(TimeLeft::UNLIMITED), Next::AskApproval(_)), "the model has answered");
+    for mut machine in [unread, unasked] {
+        machine.reload();
+        machine.run.ask("Never mind. What is the time?");
+        machine.replies = [says("Five.")].into();
+        machine.go();
+        let results = machine.results();
+        assert!(results.iter().all(|(_, text)| text.contains("not run") && !text.contains("has not.")), "{results:?}");
+    }
 }
 
 #[test]

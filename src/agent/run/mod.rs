@@ -136,7 +136,8 @@ impl AgentRun {
     pub fn ask(&mut self, text: &str) {
         let text = if text.trim().is_empty() { "(The message was empty.)" } else { text };
         match std::mem::take(&mut self.turn.phase) {
-            Phase::Approval | Phase::Paused => self.refuse_open(Why::BesideNotApproved),
+            Phase::Approval | Phase::Paused if self.someone_is_asked() => self.refuse_open(Why::BesideNotApproved),
+            Phase::Approval | Phase::Paused => self.refuse_open(Why::NotBegun),
             Phase::Tools if self.turn.begun != Begun::Perhaps => self.refuse_open(Why::NotBegun),
             Phase::Tools => return self.turn.phase = Phase::Orphans(text.to_owned()),
             Phase::Orphans(earlier) => return self.turn.phase = Phase::Orphans(format!("{earlier}\n\n{text}")),

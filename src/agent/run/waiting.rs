@@ -67,12 +67,21 @@ impl AgentRun {
         self.turn.phase = if waits { Phase::Paused } else { Phase::Tools };
     }
 
+    /// Whether a call is known to wait for a person.
+    pub(super) fn someone_is_asked(&self) -> bool {
+        self.turn.ledger.iter().skip(self.turn.open).any(|entry| matches!(entry.fate, Fate::Waiting(Some(_))))
+    }
+
     /// Refuses what is open: what waits was not approved, and the rest for this reason.
     pub(super) fn refuse_open(&mut self, why: Why) {
         let (limits, tools, open) = (&self.limits, &self.tools, self.turn.open);
         let mut outcomes = BTreeMap::new();
         for entry in self.turn.ledger.iter_mut().skip(open).filter(|entry| entry.is_open()) {
-            let why = if matches!(entry.fate, Fate::Waiting(_)) { Why::NotApproved } else { why };
+            let why = match entry.fate {
+                Fate::Waiting(Some(_)) => Why::NotApproved,
+                Fate::Waiting(None) => Why::Unread,
+                _ => why,
+            };
             if entry.in_doubt {
                 outcomes.insert(entry.call.ordinal, not_approved_in_doubt(tools, entry));
                 entry.fate = Fate::Open;
