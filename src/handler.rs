@@ -206,10 +206,11 @@ fn attributed(request: Request, invocation: &Invocation, identity_header: Option
     Request { calls: request.calls.into_iter().map(attribute).collect(), ..request }
 }
 
-/// The request with no call to run: each is answered with the payload's flaw.
+/// The request with no call to run: each is answered with the payload's flaw. What a door objects to may only be what the
+/// flaw has taken away, such as a name or a role.
 fn refused(request: Request, flaw: &str) -> Request {
     let failure = Failure::new(FailureKind::InvalidInput, format!("The event {flaw} So the call was not run."));
-    let object = |call: Call| Call { objection: call.objection.or_else(|| Some(failure.clone())), ..call };
+    let object = |call: Call| Call { objection: Some(failure.clone()), ..call };
     Request { calls: request.calls.into_iter().map(object).collect(), memory: Memory::None, ..request }
 }
 

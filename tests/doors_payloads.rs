@@ -63,6 +63,16 @@ async fn the_flaw_is_told_in_the_shape_of_each_door() {
     let answer = function.invoke(raw(mcp)).await.response();
     assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(7), &json!(true)));
 
+    let many = format!("[{}0]", "0,".repeat(100_000));
+    let late = format!(
+        r#"{{"id":7,"jsonrpc":"2.0","method":"tools/call","params":{{"arguments":{{"a":{many}}},"name":"get_order"}}}}"#
+    );
+    let answer = function.invoke(raw(late)).await.response().to_string();
+    assert!(
+        answer.contains("100000 values") && !answer.contains("names no tool"),
+        "the name was beyond them: {answer}"
+    );
+
     let list = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","method":"tools/list"}"#;
     let error = function.invoke(raw(list)).await.error();
     assert_eq!(error["errorType"], "InvalidPayload", "it holds no call that could be answered");

@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// Up to here a double holds every whole number.
+/// Below this a double holds every whole number. This one itself is also what 2^53 + 1 becomes.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A float that is a whole number and surely the one that was meant, as that whole number.
 pub(super) fn whole(number: &Number) -> Option<i64> {
     let float = number.as_f64().filter(|_| number.is_f64())?;
-    #[allow(clippy::cast_possible_truncation)] // whole, and at most 2^53
-    (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
+    #[allow(clippy::cast_possible_truncation)] // whole, and below 2^53
+    (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i64)
 }
 
 /// Whether the number can be handed on as a double without becoming another.
@@ -154,8 +154,10 @@ mod tests {
     fn only_a_float_that_is_surely_the_number_meant_becomes_whole() {
         assert_eq!(whole(&number(1500.0)), Some(1500));
         assert_eq!(whole(&number(-0.0)), Some(0));
-        assert_eq!(whole(&number(9_007_199_254_740_992.0)), Some(9_007_199_254_740_992));
-        assert_eq!(whole(&number(9_007_199_254_740_994.0)), None);
+        assert_eq!(whole(&number(9_007_199_254_740_991.0)), Some(9_007_199_254_740_991));
+        for unsure in ["9007199254740993.0", "9007199254740992.0", "-9007199254740993.0", "9007199254740994.0"] {
+            assert_eq!(whole(&number(serde_json::from_str::<Value>(unsure).expect("a number"))), None, "{unsure}");
+        }
         assert_eq!(whole(&number(1500.5)), None);
     }
 }

@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, Memory, REPLAYED, Refusal, Request, bounded,
-    converse_form::{Asked, Form, form},
+    Door, Event, Memory, REPLAYED, Refusal, Request, as_sent, bounded,
+    converse_form::{Asked, Form, blocks, form},
     expressible,
     fit::{self, Spare},
     nameless,
@@ -60,6 +60,7 @@ fn recognises(event: &Event) -> bool {
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let (form, spelling) = form(&event).ok_or_else(|| Refusal(String::from("The event holds no toolUse.")))?;
     let body = event.body;
+    as_sent(event.flawed, blocks(form, spelling, &body)?)?; // what could not be read may have been a call
     let Asked { tool_uses, objection } = Asked::of(form, spelling, &body)?;
     let objection = objection.or(too_many(tool_uses.len())?);
     let calls = calls(&tool_uses, spelling, objection.as_ref(), toolbox)?;

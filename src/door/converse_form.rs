@@ -110,7 +110,7 @@ fn asked<'a>(form: Form, spelling: Spelling, body: &'a Value, blocks: &[&'a Valu
 }
 
 /// The blocks that the body holds.
-fn blocks(form: Form, spelling: Spelling, body: &Value) -> Result<Vec<&Value>, Refusal> {
+pub(super) fn blocks(form: Form, spelling: Spelling, body: &Value) -> Result<Vec<&Value>, Refusal> {
     let list = match form {
         Form::Bare | Form::Block => None,
         Form::List => Some(body),

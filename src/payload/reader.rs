@@ -116,8 +116,13 @@ impl<'de> Visitor<'de> for Reader<'_> {
             }
         }
         // Skipping takes no stack, however deep the values are.
+        let mut skipped = false;
         while items.next_element::<IgnoredAny>()?.is_some() {
             self.found.too_many(); // unless it is too deep, which has been noted already
+            skipped = true;
+        }
+        if skipped {
+            list.push(Value::Null); // whoever answers each item has to know that there were more
         }
         Ok(if skip { Value::Null } else { Value::Array(list) })
     }

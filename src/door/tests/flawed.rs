@@ -69,3 +69,28 @@ fn an_id_that_was_mended_is_not_answered_as_if_it_were_the_clients() {
     }
     assert_eq!(control(r#""id-1""#).expect("an answer")["invocationId"], "id-1");
 }
+
+#[test]
+fn calls_are_answered_only_if_all_of_them_could_be_read() {
+    let many = format!("[{}0]", "0,".repeat(100_000));
+    let tool_use =
+        |id: &str, input: &str| format!(r#"{{"toolUse":{{"toolUseId":"{id}","name":"x","input":{input}}}}}"#);
+    let [long, short] = [tool_use("a", &many), tool_use("b", "{}")];
+    let control = |inputs: &str| format!(r#"{{"returnControl":{{"invocationId":"1","invocationInputs":[{inputs}]}}}}"#);
+    let input = |parameters: &str| {
+        let input = format!(r#"{{"actionGroup":"a","function":"x","parameters":{parameters}}}"#);
+        format!(r#"{{"functionInvocationInput":{input}}}"#)
+    };
+    for lost in [
+        format!("[{long},{short}]"),
+        format!(r#"{{"role":"assistant","content":[{long},{short}]}}"#),
+        control(&[input(&many), input("[]")].join(",")),
+    ] {
+        assert_eq!(answer(lost.as_bytes()), None, "one would be left without its result");
+    }
+    for whole in [format!("[{short},{long}]"), control(&[input("[]"), input(&many)].join(","))] {
+        let answer = answer(whole.as_bytes()).expect("an answer");
+        let results = answer.get("returnControlInvocationResults").unwrap_or(&answer);
+        assert_eq!(results.as_array().map(Vec::len), Some(2));
+    }
+}
