@@ -127,6 +127,9 @@ impl Tables {
         let Ok(tables) = Self::open(Some(&beside(".new"))) else { return Ok(()) };
         tables.fill()?;
         drop(tables);
+        for left in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(beside(left)); // of a database that was removed: SQLite would bring it back
+        }
         std::fs::rename(beside(".new"), path)
             .map_err(|error| Trouble(format!("The database {} cannot be made: {error}.", path.display())))
     }
@@ -313,6 +316,21 @@ mod tests {
         drop(tables);
         let left = std::fs::read_dir(folder.path()).expect("a folder").map(|file| file.expect("a file").file_name());
         assert_eq!(left.collect::<Vec<_>>(), ["orders.db"], "all of it is in its place");
+    }
+
+    /// A process that has ended leaves SQLite's log beside the file, and who removes the file may leave it there.
+    #[test]
+    fn a_database_that_was_removed_does_not_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, log, kept] = ["orders.db", "orders.db-wal", "kept"].map(|name| folder.path().join(name));
+        let tables = Tables::of(Some(&path)).expect("a database");
+        tables.note_effect("label#1", &Map::new()).expect("noted");
+        std::fs::copy(&log, &kept).expect("a log");
+        drop(tables);
+        std::fs::remove_file(&path).expect("it is removed");
+        std::fs::rename(&kept, &log).expect("the log stays");
+        let tables = Tables::of(Some(&path)).expect("a new database");
+        assert!(tables.all(seed::EFFECTS).expect("effects").is_empty(), "of the one before");
     }
 
     #[tokio::test]
