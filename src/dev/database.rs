@@ -105,7 +105,8 @@ impl Tables {
     /// statement whole, and not a table with what is noted of it.
     fn of(path: Option<&Path>) -> Result<Self, Trouble> {
         let _alone = path.and_then(Lock::wait);
-        if let Some(new) = path.filter(|path| !path.exists()) {
+        // A link to a file that is not there yet stays one: the file is made where it points.
+        if let Some(new) = path.filter(|path| !path.exists() && !path.is_symlink()) {
             Self::make(new)?;
         }
         let tables = Self::open(path)?;
@@ -331,6 +332,17 @@ mod tests {
         std::fs::rename(&kept, &log).expect("the log stays");
         let tables = Tables::of(Some(&path)).expect("a new database");
         assert!(tables.all(seed::EFFECTS).expect("effects").is_empty(), "of the one before");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_database_behind_a_link_is_made_where_the_link_points() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [link, file] = ["orders.db", "elsewhere.db"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        let tables = Tables::of(Some(&link)).expect("a database");
+        assert_eq!(tables.all(seed::ORDERS).expect("orders").len(), 3);
+        assert!(link.is_symlink() && file.exists(), "the link was replaced");
     }
 
     #[tokio::test]
