@@ -59,7 +59,7 @@ impl Why {
             Self::Closing => String::from("no tool is run any more in this turn"),
             Self::NotApproved => String::from("a person had to approve it and has not"),
             Self::BesideNotApproved => String::from("it stood beside a call that a person had to approve and has not"),
-            Self::Unread => String::from("whether a person had to approve it could not be found out"),
+            Self::Unread => String::from("whether a person had to approve it, or had, could not be found out"),
             Self::NotBegun => String::from("the turn was interrupted before"),
         }
     }

@@ -32,10 +32,28 @@ impl Stop {
                      again. Mend what its failure said, or tell the user that it does not work."
                 )
             }
-            Self::Tool(times) => format!(
-                "The last {times} calls of this tool in this conversation have failed, so this one was not run. Do not call \
-                 the tool again now: find another way, or tell the user that it does not work."
-            ),
+            Self::Tool(times) => {
+                let calls = if times == 1 { String::from("call") } else { format!("{times} calls") };
+                let have = if times == 1 { "has" } else { "have" };
+                format!(
+                    "The last {calls} of this tool in this conversation {have} failed, so this one was not run. Do not call \
+                     the tool again now: find another way, or tell the user that it does not work."
+                )
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_failure_is_told_as_one() {
+        assert!(Stop::Same(1).sentence().contains("has failed once"));
+        assert!(Stop::Tool(1).sentence().starts_with("The last call of this tool in this conversation has failed,"));
+        assert!(
+            Stop::Tool(2).sentence().starts_with("The last 2 calls of this tool in this conversation have failed,")
+        );
     }
 }

@@ -105,7 +105,8 @@ impl Tables {
     /// statement whole, and not a table with what is noted of it.
     fn of(path: Option<&Path>) -> Result<Self, Trouble> {
         let _alone = path.and_then(Lock::wait);
-        if let Some(new) = path.filter(|path| !path.exists()) {
+        // A link to a file that is not there yet stays one: the file is made where it points.
+        if let Some(new) = path.filter(|path| !path.exists() && !path.is_symlink()) {
             Self::make(new)?;
         }
         let tables = Self::open(path)?;
@@ -127,6 +128,9 @@ impl Tables {
         let Ok(tables) = Self::open(Some(&beside(".new"))) else { return Ok(()) };
         tables.fill()?;
         drop(tables);
+        for left in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(beside(left)); // of a database that was removed: SQLite would bring it back
+        }
         std::fs::rename(beside(".new"), path)
             .map_err(|error| Trouble(format!("The database {} cannot be made: {error}.", path.display())))
     }
@@ -313,6 +317,32 @@ mod tests {
         drop(tables);
         let left = std::fs::read_dir(folder.path()).expect("a folder").map(|file| file.expect("a file").file_name());
         assert_eq!(left.collect::<Vec<_>>(), ["orders.db"], "all of it is in its place");
+    }
+
+    /// A process that has ended leaves SQLite's log beside the file, and who removes the file may leave it there.
+    #[test]
+    fn a_database_that_was_removed_does_not_come_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, log, kept] = ["orders.db", "orders.db-wal", "kept"].map(|name| folder.path().join(name));
+        let tables = Tables::of(Some(&path)).expect("a database");
+        tables.note_effect("label#1", &Map::new()).expect("noted");
+        std::fs::copy(&log, &kept).expect("a log");
+        drop(tables);
+        std::fs::remove_file(&path).expect("it is removed");
+        std::fs::rename(&kept, &log).expect("the log stays");
+        let tables = Tables::of(Some(&path)).expect("a new database");
+        assert!(tables.all(seed::EFFECTS).expect("effects").is_empty(), "of the one before");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_database_behind_a_link_is_made_where_the_link_points() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [link, file] = ["orders.db", "elsewhere.db"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        let tables = Tables::of(Some(&link)).expect("a database");
+        assert_eq!(tables.all(seed::ORDERS).expect("orders").len(), 3);
+        assert!(link.is_symlink() && file.exists(), "the link was replaced");
     }
 
     #[tokio::test]
