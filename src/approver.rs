@@ -9,8 +9,8 @@
 //! | `{"action": "deny", "key": "refund_order#4f1c", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | a decision that does not count | `{"ok": false, "error": "…"}` |
 //!
-//! `key` is what the list shows, or as much of its beginning as tells it apart. `by` stands in the log, and in the record until
-//! the call is done: an atomic effect puts a record of its own in its place.
+//! `key` is what the list shows, or as much of its beginning as tells it apart. `by` stands in the log, and with its
+//! time in the record (`decided_by`, `decided_at`), also in that of a call that is done.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

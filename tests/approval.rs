@@ -185,6 +185,13 @@ impl World {
         }
     }
 
+    /// Who has decided on the one record, and when, as an auditor reads it.
+    async fn decision(&self) -> [Option<AttributeValue>; 2] {
+        let items = self.database.client().scan().table_name(Database::RECORDS).send().await.expect("a scan");
+        let [record] = items.items() else { panic!("one record, but it is {items:?}") };
+        ["decided_by", "decided_at"].map(|name| record.get(name).cloned())
+    }
+
     async fn pending(&self) -> Vec<String> {
         let calls = self.database.store().pending().await.expect("a list");
         calls.into_iter().map(|call| call.arguments).collect()
@@ -215,6 +222,46 @@ async fn a_call_that_needs_approval_waits_and_runs_once_when_it_is_approved() {
         assert_eq!(world.call(call.clone()).await, paid(500, false));
         assert_eq!(world.call(call).await, paid(500, true));
         assert_eq!(world.done(), vec![true]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_record_of_a_done_call_says_who_approved_it_and_when() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        let decision = world.decision().await;
+        assert_eq!(decision[0], Some(AttributeValue::S(String::from("ada"))));
+        assert!(matches!(decision[1], Some(AttributeValue::N(_))), "{decision:?}");
+        world.next(Step::Reject);
+        assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::Rejected);
+        assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
+        assert_eq!(world.decision().await, decision, "{:?}", EFFECTS[usize::from(effect)]);
+    }
+}
+
+/// The first call with the approval has died on its way, or cannot say how it ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_takes_an_approved_call_over_keeps_who_approved_it() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        let decision = world.decision().await;
+        let attempts = if effect == ATOMIC { 0 } else { 3 };
+        (0..attempts).for_each(|_| world.next(Step::NoAnswer));
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        proxy.misbehave("TransactWriteItems", [Fault::Reset; 9]);
+        let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        assert_eq!(kind(&world.call_on(store, json!({"amount": 500})).await), FailureKind::OutcomeUnknown);
+        world.script.lock().expect("a script").steps.clear();
+        // That hour is over when it is found out.
+        world.finds(Reconciled::Done(json!({"paid": 500})));
+        let late = if effect == ONCE { APPROVED_FOR * 2 } else { Duration::ZERO };
+        let later = world.database.store().now().plus(late);
+        assert_eq!(world.call_at(later, json!({"amount": 500})).await, paid(500, effect == ONCE));
+        assert_eq!(world.decision().await, decision, "{:?}", EFFECTS[usize::from(effect)]);
     }
 }
 

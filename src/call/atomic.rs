@@ -12,7 +12,7 @@ use super::{
     run::{Run, new_owner},
 };
 use crate::{
-    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Tried, decide},
+    idempotency::{Claim, Commit, Decision, Guard, Key, Record, StoreErrorKind, Transaction, Tried, decide},
     outcome::Failure,
     tool::{ToolError, Write},
 };
@@ -32,7 +32,7 @@ impl Pipeline {
         loop {
             let mut record_was_seen = false;
             let ended = match run.attempt().await {
-                Ok(made) => match self.commit(run, key, &claim, made).await {
+                Ok(made) => match self.commit(run, key, &claim, guard.as_ref(), made).await {
                     Committed::Done(answer) => return Ok(answer),
                     Committed::Held(record) => match self.go_on_with(run, key, &mut claim, record).await? {
                         Next::End(answer) => return Ok(answer),
@@ -110,14 +110,22 @@ impl Pipeline {
         }
     }
 
-    async fn commit(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, mut made: Made) -> Committed {
+    async fn commit(
+        &self,
+        run: &mut Run<'_>,
+        key: &Key,
+        claim: &Claim,
+        guard: Option<&Guard>,
+        mut made: Made,
+    ) -> Committed {
         let (items, explanations): (Vec<_>, Vec<_>) =
             std::mem::take(&mut made.writes).into_iter().map(|Write { item, explain }| (item, explain)).unzip();
         let time = run.tool().timeout.min(run.deadline.time_left());
         if time < USEFUL / 2 {
             return Committed::Not(Ended::NoTime);
         }
-        let ended = self.store.commit(key, claim, run.report.attempts, &made.stored, items, time).await;
+        let transaction = Transaction { result: &made.stored, decided: guard.and_then(Guard::decided), writes: items };
+        let ended = self.store.commit(key, claim, run.report.attempts, transaction, time).await;
         let ended = ended.map(|Tried { commit, in_doubt }| {
             run.maybe_done |= in_doubt;
             commit

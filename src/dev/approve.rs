@@ -32,7 +32,7 @@ pub struct Decide {
     /// The key that `dev pending` shows, or as much of its beginning as tells it apart.
     #[arg(value_name = "KEY")]
     pub key: String,
-    /// Who decides. It stands in the record until the call is done.
+    /// Who decides. It stands in the record, also when the call is done.
     #[arg(long, value_name = "NAME")]
     pub by: String,
     /// The file that `dev invoke --db` keeps the database in.

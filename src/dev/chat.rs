@@ -51,7 +51,7 @@ pub struct Chat {
     /// Go on with this conversation, or begin it.
     #[arg(long, value_name = "ID", requires = "db")]
     pub conversation: Option<String>,
-    /// The name in which you approve and refuse. It stands in a record until its call is done.
+    /// The name in which you approve and refuse. It stands in the records.
     #[arg(long, value_name = "NAME", env = "USER", default_value = "terminal")]
     pub by: String,
     /// The time that one turn has, in milliseconds.

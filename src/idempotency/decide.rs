@@ -106,6 +106,7 @@ mod tests {
             result: (state == State::Completed).then(|| Stored::Json(String::from("false"))),
             lease_until: NOW.plus(Duration::from_secs(5)),
             approved_until: None,
+            decided: None,
             maybe_done: false,
             expires_at: NOW.plus(Duration::from_hours(1)),
         }

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{
 use super::{
     decide::Claim,
     key::Key,
-    record::{Record, State, Stored, n, result_attribute, s},
+    record::{Decided, Record, State, Stored, n, result_attribute, s},
     request::{StoreError, StoreErrorKind, held, superseded, within},
     store::{Fence, Store, is_fenced_in},
 };
@@ -27,6 +27,8 @@ pub struct Guard {
     attempt: u32,
     /// Until when the approval counts that this execution has used.
     approved_until: Option<Timestamp>,
+    /// Who has decided on it.
+    decided: Option<Decided>,
 }
 
 /// What became of a record that a guard settled.
@@ -40,7 +42,7 @@ pub enum Settled {
 
 impl Guard {
     pub(super) fn new(store: Store, key: Key, claim: Claim, attempt: u32) -> Self {
-        Self { store, key, claim, attempt, approved_until: None }
+        Self { store, key, claim, attempt, approved_until: None, decided: None }
     }
 
     /// The guard of a put whose answer never came. It can settle the record only if the put was applied.
@@ -51,16 +53,21 @@ impl Guard {
     /// The guard of a take-over of this record, also of one whose answer never came.
     pub fn next(store: &Store, key: &Key, claim: &Claim, old: &Record) -> Self {
         let approved = old.approval(claim.effect, store.now());
-        Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved_until(approved)
+        Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved(approved, old)
     }
 
-    fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
-        Self { approved_until, ..self }
+    fn approved(self, approved_until: Option<Timestamp>, record: &Record) -> Self {
+        Self { approved_until, decided: record.decided.clone(), ..self }
     }
 
     /// Whether a person has approved this call.
     pub const fn is_approved(&self) -> bool {
         self.approved_until.is_some()
+    }
+
+    /// Who has decided on this call, and when: for whoever puts another record in the place of this one.
+    pub const fn decided(&self) -> Option<&Decided> {
+        self.decided.as_ref()
     }
 
     /// Whether this record, as it stands, is the one to settle.
@@ -74,7 +81,7 @@ impl Guard {
 
     /// Goes on with a record of our own whose put was answered late.
     pub fn resume(store: &Store, key: &Key, claim: &Claim, record: &Record) -> Self {
-        Self::new(store.clone(), key.clone(), claim.clone(), record.attempt).approved_until(record.approved_until)
+        Self::new(store.clone(), key.clone(), claim.clone(), record.attempt).approved(record.approved_until, record)
     }
 
     /// The effect is done: keep its result. An execution that comes so late that its record has been marked unknown

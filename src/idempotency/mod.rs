@@ -57,8 +57,8 @@ pub use self::{
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},
-    record::{Record, State, Stored},
+    record::{Decided, Record, State, Stored},
     request::{StoreError, StoreErrorKind},
     store::Store,
-    transaction::{Commit, Tried},
+    transaction::{Commit, Transaction, Tried},
 };

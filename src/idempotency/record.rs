@@ -75,6 +75,22 @@ impl Stored {
     }
 }
 
+/// A person's decision on a call, as its record keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decided {
+    /// Who has decided.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Decided {
+    /// The attributes that keep it, and their values.
+    pub(super) fn attributes(&self) -> [(&'static str, AttributeValue); 2] {
+        [("decided_by", s(&self.by)), ("decided_at", n(self.at.as_millis()))]
+    }
+}
+
 /// A record, as read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
@@ -94,6 +110,8 @@ pub struct Record {
     pub lease_until: Timestamp,
     /// Until when the approval counts that the holder has used.
     pub approved_until: Option<Timestamp>,
+    /// Who has decided on it, if a person has. It stands there until the record ends.
+    pub decided: Option<Decided>,
     /// Whether an attempt before the approval was asked for may have had its effect.
     pub maybe_done: bool,
     /// When the record no longer counts, whether or not DynamoDB has deleted it.
@@ -149,6 +167,9 @@ impl Record {
             result: text("result").map(Stored::Json).or_else(omitted),
             lease_until: Timestamp::from_millis(number("lease_until")?),
             approved_until: number("approved_until").map(Timestamp::from_secs),
+            decided: text("decided_by")
+                .zip(number("decided_at").map(Timestamp::from_millis))
+                .map(|(by, at)| Decided { by, at }),
             maybe_done: item.get("maybe_done").is_some_and(|value| value == &AttributeValue::Bool(true)),
             expires_at: Timestamp::from_secs(number("expires_at")?),
         })

@@ -6,7 +6,7 @@ use std::{sync::OnceLock, time::Duration};
 use action_group::{
     call::decisions::{Ended, Settling, failure, keeping_doubt, may_be_done, retry, settling},
     clock::Timestamp,
-    idempotency::{Claim, Decision, Record, State, StoreErrorKind, Stored, conditions::is_fenced_in, decide},
+    idempotency::{Claim, Decided, Decision, Record, State, StoreErrorKind, Stored, conditions::is_fenced_in, decide},
     outcome::{Changed, Failure, FailureKind},
     tool::{Definition, Effect, Route, Scope, ToolError, ToolErrorKind, Wording},
 };
@@ -69,6 +69,8 @@ pub struct Caller {
     enters: bool,
     pub maybe_done: bool,
     approved: bool,
+    /// Who has decided, as the record says that it holds.
+    decided: Option<Decided>,
 }
 
 /// What an answer is decided with.
@@ -148,6 +150,7 @@ impl Caller {
             enters: false,
             maybe_done: false,
             approved: false,
+            decided: None,
         }
     }
 
@@ -199,7 +202,7 @@ impl Caller {
             Step::TakeOver(old, _) => Write::TakeOver(self.entry(effect, now), old.clone()),
             Step::MarkUnknown(old) => Write::SettleUnknown(old.clone()),
             Step::Complete(result, _) => Write::Complete(held(), result),
-            Step::Commit => Write::Commit(self.entry(effect, now), self.name),
+            Step::Commit => Write::Commit(self.entry(effect, now), self.name, self.decided.clone()),
             Step::Settle(Settling::Release, _) | Step::ReleaseToAsk => Write::Release(held()),
             Step::AskInDoubt => Write::AwaitApproval(held()),
             Step::Settle(Settling::MarkUnknown, _) => Write::MarkUnknown(held()),
@@ -263,6 +266,7 @@ impl Caller {
             Ok(Err(Some(record))) if !ours(&record) => self.wait(now),
             Ok(Ok(()) | Err(Some(_))) => {
                 self.maybe_done |= old.may_be_done(now.effect.effect());
+                self.decided.clone_from(&old.decided);
                 self.go(next, now);
                 if let Some(result) = done {
                     self.step = Step::Complete(result, true);
@@ -319,6 +323,7 @@ impl Caller {
             Decision::Ours => {
                 self.maybe_done |= record.maybe_done;
                 let (attempt, approved_until) = (record.attempt, record.approved_until);
+                self.decided = record.decided;
                 self.go(Holder { owner: self.name, attempt, approved_until }, now);
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
@@ -456,7 +461,7 @@ impl Caller {
     }
 
     fn ask(&mut self) {
-        self.holder = None;
+        (self.holder, self.decided) = (None, None);
         self.needs_approval = true;
         self.enters = true;
         self.step = Step::Acquire;

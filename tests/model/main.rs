@@ -11,6 +11,8 @@
 //!
 //! `cargo test --test model -- --nocapture` prints the counts; `--include-ignored` goes deeper.
 
+#![allow(clippy::result_large_err, reason = "the record that DynamoDB brings along is what a step goes on with")]
+
 mod caller;
 #[cfg(feature = "dev")]
 mod dynamodb;

@@ -4,7 +4,7 @@
 use action_group::{
     clock::Timestamp,
     idempotency::{
-        APPROVED_FOR, Record, State, Stored,
+        APPROVED_FOR, Decided, Record, State, Stored,
         conditions::{is_fenced_in, is_free, may_commit},
     },
     tool::Effect,
@@ -40,10 +40,13 @@ pub enum Write {
     Relinquish(Holder),
     Release(Holder),
     AwaitApproval(Holder),
-    Commit(Entry, &'static str),
+    Commit(Entry, &'static str, Option<Decided>),
 }
 
 pub const ARGUMENTS: &str = "arguments";
+
+/// Who decides.
+pub const PERSON: &str = "ada";
 
 /// What DynamoDB answers: done, or the record that made the condition fail.
 pub type Reply = Result<(), Option<Record>>;
@@ -55,7 +58,10 @@ pub fn apply(table: &mut Option<Record>, write: &Write, fences: bool) -> Reply {
     }
     match write {
         Write::Acquire(entry, state) => *table = Some(first(entry, *state, None)),
-        Write::Commit(entry, result) => *table = Some(first(entry, State::Completed, Some(result))),
+        Write::Commit(entry, result, decided) => {
+            let decided = decided.clone();
+            *table = Some(Record { decided, ..first(entry, State::Completed, Some(result)) });
+        }
         Write::Release(Holder { approved_until: None, .. }) => *table = None,
         _ => update(table.as_mut().expect("the condition wants a record"), write),
     }
@@ -68,7 +74,7 @@ fn holds(record: Option<&Record>, write: &Write, fences: bool) -> bool {
     };
     match write {
         Write::Acquire(entry, _) => is_free(record, entry.now),
-        Write::Commit(entry, _) => may_commit(record, entry.owner, entry.now),
+        Write::Commit(entry, ..) => may_commit(record, entry.owner, entry.now),
         Write::TakeOver(_, old) => held_by(&old.owner, old.attempt, &[old.state]),
         Write::SettleUnknown(old) => held_by(&old.owner, old.attempt, &[State::Started]),
         Write::Complete(holder, _) => held_by(holder.owner, holder.attempt, &[State::Started, State::Unknown]),
@@ -111,6 +117,7 @@ fn update(record: &mut Record, write: &Write) {
 
 /// A person's decision on a record that waits.
 pub fn decide_approval(record: &mut Record, approve: bool, now: Timestamp) {
+    record.decided = Some(Decided { by: String::from(PERSON), at: Timestamp::from_secs(now.as_secs()) });
     if approve {
         let soon = whole_seconds(now.plus(APPROVED_FOR));
         record.state = State::Approved;
@@ -130,6 +137,7 @@ fn first(entry: &Entry, state: State, result: Option<&str>) -> Record {
         result: result.map(|json| Stored::Json(json.into())),
         lease_until: entry.lease_until,
         approved_until: None,
+        decided: None,
         maybe_done: false,
         expires_at: whole_seconds(entry.expires_at),
     }

@@ -356,7 +356,7 @@ impl World {
         let done = reply.is_ok();
         if done && matches!(write, Write::Acquire(..) | Write::Commit(..)) {
             let is_owner = |owner: &str| before.as_ref().is_some_and(|before| before.owner == owner);
-            let holds = matches!(write, Write::Commit(entry, _) if is_owner(entry.owner));
+            let holds = matches!(write, Write::Commit(entry, ..) if is_owner(entry.owner));
             if before.is_some() && !holds {
                 self.lives.push(Vec::new()); // the old record had expired
             }
@@ -364,7 +364,15 @@ impl World {
         if done && matches!(write, Write::Acquire(..) | Write::Commit(..) | Write::TakeOver(..)) {
             self.callers[caller].life = self.lives.len() - 1;
         }
-        if let Write::Commit(_, name) = write
+        let decided = self.record.as_ref().is_some_and(|record| record.decided.is_some());
+        if done
+            && matches!(write, Write::Complete(..) | Write::Commit(..))
+            && self.callers[caller].is_approved()
+            && !decided
+        {
+            self.broken = Some("a call that is done, and nobody can tell who has approved it");
+        }
+        if let Write::Commit(_, name, _) = write
             && done
         {
             self.effect(protocol, caller, name);
