@@ -16,7 +16,10 @@ use action_group::{
     telemetry::Telemetry,
     tool::{CallContext, Caller, Effect, Policy, Reconciled, Success, Tool, ToolError, Toolbox, Write},
 };
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
+use aws_sdk_dynamodb::{
+    config::retry::RetryConfig,
+    types::{AttributeValue, Put, TransactWriteItem},
+};
 use serde_json::{Value, json};
 use support::{Database, Fault, FaultyProxy, LOST, Lines, THROTTLED, client, within};
 
@@ -26,6 +29,8 @@ enum Step {
     Reject,
     NoAnswer,
     Ask,
+    /// Asks if the condition of its write fails, and that it does.
+    AskInTheCommit,
     Busy,
 }
 
@@ -97,8 +102,13 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
             return Ok(result.into());
         }
         let id = AttributeValue::S(format!("payment {}", script.done.len()));
-        let put = Put::builder().table_name("demo-effects").item("id", id).build()?;
-        Ok(Success::with_writes(result, vec![Write::new(TransactWriteItem::builder().put(put).build())]))
+        let fails = matches!(step, Some(Step::AskInTheCommit)) && !context.is_approved();
+        let condition = fails.then(|| String::from("attribute_exists(nothing)"));
+        let put =
+            Put::builder().table_name("demo-effects").item("id", id).set_condition_expression(condition).build()?;
+        let write = Write::new(TransactWriteItem::builder().put(put).build())
+            .or_else(|_| ToolError::approval_required("The limit of the day is reached."));
+        Ok(Success::with_writes(result, vec![write]))
     }
 
     async fn reconcile(&self, _: Payment, _: &CallContext) -> Result<Reconciled<Value>, ToolError> {
@@ -183,6 +193,12 @@ impl World {
         for call in self.database.store().pending().await.expect("a list") {
             self.database.store().decide_approval(&call.key, "ada", verdict).await.expect("decided");
         }
+    }
+
+    /// How many payments an atomic tool has made.
+    async fn payments(&self) -> usize {
+        let items = self.database.client().scan().table_name("demo-effects").send().await.expect("a scan");
+        items.items().iter().filter(|item| item["id"].as_s().is_ok_and(|id| id.starts_with("payment"))).count()
     }
 
     /// Who has decided on the one record, and when, as an auditor reads it.
@@ -647,6 +663,76 @@ async fn a_record_of_which_nothing_was_done_before_the_limit_was_lowered_begins_
         world.decide(Verdict::Approve).await;
         assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));
         assert_eq!(world.done().last(), Some(&true));
+    }
+}
+
+/// Its approval was used, and its commit is on its way still.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_commit_without_an_answer_is_not_made_after_an_equal_call_has_denied_it() {
+    for (fault, told) in [
+        (None, (FailureKind::Rejected, Changed::Nothing)),
+        (Some(THROTTLED), (FailureKind::OutcomeUnknown, Changed::Unknown)),
+    ] {
+        let world = World::new(ATOMIC).await;
+        world.next(Step::Ask);
+        world.call(json!({"amount": 7})).await;
+        world.decide(Verdict::Approve).await;
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        let store = || Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        proxy.misbehave("TransactWriteItems", [Fault::Slow(Duration::ZERO), Fault::Lingers]);
+        assert_eq!(kind(&world.call_on(store(), json!({"amount": 7})).await), FailureKind::OutcomeUnknown);
+        world.next(Step::Reject);
+        proxy.misbehave("UpdateItem", fault);
+        let denied = world.call_on(store(), json!({"amount": 7})).await;
+        let failure = denied.failure().expect("a failure");
+        assert_eq!((failure.kind(), failure.changed()), told);
+        assert!(failure.message().starts_with("Not on a Sunday."), "{failure:?}");
+        assert_eq!(proxy.deliver().await, 1);
+        assert_eq!(world.payments().await, usize::from(fault.is_some()));
+        assert_eq!(world.call(json!({"amount": 7})).await, paid(7, fault.is_some()));
+        assert_eq!(world.payments().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_without_an_answer_is_not_made_while_an_equal_call_waits_for_a_person() {
+    let mut world = World::new(ATOMIC).await;
+    let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+    proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
+    let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+    assert_eq!(kind(&world.call_on(store, json!({"amount": 7})).await), FailureKind::Transient);
+    world.lower_the_limit(ATOMIC);
+    for _ in 0..2 {
+        let waiting = world.call(json!({"amount": 7})).await;
+        let failure = waiting.failure().expect("it waits");
+        assert_eq!((failure.kind(), failure.changed()), (FailureKind::ApprovalRequired, Changed::Nothing));
+        assert!(failure.awaits().is_some(), "a person can decide on it");
+    }
+    assert_eq!(proxy.deliver().await, 1);
+    assert_eq!(world.payments().await, 0);
+    let pending = world.database.store().pending().await.expect("a list");
+    assert_eq!(pending.iter().map(|call| call.maybe_done).collect::<Vec<_>>(), [false]);
+    world.decide(Verdict::Approve).await;
+    assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));
+}
+
+/// The client sends it twice: no answer comes to the first, and at the second the tool's condition wants a person.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_wants_approval_after_a_lost_answer_is_kept_out_before_anybody_is_asked() {
+    for (fault, told) in [(None, FailureKind::ApprovalRequired), (Some(THROTTLED), FailureKind::OutcomeUnknown)] {
+        let world = World::new(ATOMIC).await;
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        let retries = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(1));
+        let config = client(&proxy.endpoint()).config().to_builder().retry_config(retries).build();
+        let store = Store::new(aws_sdk_dynamodb::Client::from_conf(config), Database::RECORDS, Clock::system());
+        proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
+        proxy.misbehave("PutItem", [fault, fault].into_iter().flatten());
+        world.next(Step::AskInTheCommit);
+        let outcome = world.call_on(store, json!({"amount": 7})).await;
+        assert_eq!(kind(&outcome), told, "{outcome:?}");
+        assert_eq!(world.pending().await.len(), usize::from(fault.is_none()));
+        world.decide(Verdict::Approve).await;
+        assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));
     }
 }
 

@@ -1,18 +1,17 @@
 //! Effects that are DynamoDB writes: `Atomic`. The tool says what to write, the pipeline commits it with the record.
 
 use super::{
-    answer::{Answer, Made, recall},
+    answer::{Answer, Made},
     attempt,
     attempt::Ended,
     deadline::USEFUL,
-    explain,
     pipeline::Pipeline,
     recorded::{Next, settle_failure},
     refusal::note,
     run::{Run, new_owner},
 };
 use crate::{
-    idempotency::{Claim, Commit, Decision, Guard, Key, Record, StoreErrorKind, Transaction, Tried, decide},
+    idempotency::{Claim, Commit, Guard, Key, Record, StoreErrorKind, Transaction, Tried},
     outcome::Failure,
     tool::{ToolError, Write},
 };
@@ -58,8 +57,9 @@ impl Pipeline {
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return match guard {
                     Some(guard) => settle_failure(run, &claim, guard, failure).await,
+                    None if run.maybe_done => self.unless_committed(run, key, &claim, &ended, failure).await,
                     None if record_was_seen => Err(failure),
-                    None => self.unless_made_before(run, key, &claim, failure).await,
+                    None => self.unless_made_before(run, key, &claim, &ended, failure).await,
                 };
             }
         }
@@ -85,29 +85,6 @@ impl Pipeline {
         }
         let asked = self.ask(run, key, claim, Some(held), "").await?;
         Ok(asked.map_or_else(Next::End, Next::Go))
-    }
-
-    /// A call that fails before its commit has not seen the record. An earlier call may have made the effect, and then it
-    /// would be wrong to say that nothing was made: so the record is looked at, and its result is the answer.
-    async fn unless_made_before(
-        &self,
-        run: &mut Run<'_>,
-        key: &Key,
-        claim: &Claim,
-        failure: Failure,
-    ) -> Result<Answer, Failure> {
-        match self.store.read(key, run.deadline.time_to_settle()).await {
-            Ok(None) => Err(failure),
-            Ok(Some(record)) => match decide(&record, claim, key.args_hash(), self.store.now()) {
-                Decision::Replay(stored) => Ok(recall(&record, claim, stored)),
-                Decision::Acquire => Err(failure), // it no longer counts
-                _ => Err(explain::for_this_call(failure)),
-            },
-            Err(error) => {
-                note(run, &error);
-                Err(explain::for_this_call(failure))
-            }
-        }
     }
 
     async fn commit(

@@ -144,6 +144,12 @@ impl Record {
         self.maybe_done || self.state == State::Started && self.begun_as(effect) == Effect::Keyed
     }
 
+    /// Whether it keeps a commit out that may be on its way still: that of the execution which has left it behind, or put it
+    /// there after a commit without an answer. Whoever takes it over must leave a record.
+    pub fn bars(&self) -> bool {
+        self.state == State::Started && self.effect == Some(Effect::Atomic)
+    }
+
     /// Until when the approval counts with which it is taken over now, if a person has given one. Whoever has left the record
     /// behind may have used it; if surely nothing was done, it counts no longer than if it had not been touched.
     pub fn approval(&self, effect: Effect, now: Timestamp) -> Option<Timestamp> {

@@ -4,7 +4,7 @@
 use std::{sync::OnceLock, time::Duration};
 
 use action_group::{
-    call::decisions::{Ended, Settling, failure, keeping_doubt, may_be_done, retry, settling},
+    call::decisions::{Ended, Settling, failure as failure_of, keeping_doubt, may_be_done, retry, settling},
     clock::Timestamp,
     idempotency::{Claim, Decided, Decision, Record, State, StoreErrorKind, Stored, conditions::is_fenced_in, decide},
     outcome::{Changed, Failure, FailureKind},
@@ -29,8 +29,14 @@ pub enum Step {
     Complete(&'static str, bool),
     Settle(Settling, Answer),
     ReleaseToAsk,
-    AskInDoubt,
+    AskInPlace,
+    /// A record is put in the way of a commit, and then a person is asked.
+    BarToAsk,
+    /// The same before an end: the answer that nothing was done, and the one that it is not known.
+    Bar([Answer; 2]),
     LookBeforeFailing(Answer),
+    /// The holder of a record that is looked at is shut out, who is gone.
+    ShutOut(Record, Answer),
     Dead,
     Ended(Answer),
 }
@@ -71,6 +77,10 @@ pub struct Caller {
     approved: bool,
     /// Who has decided, as the record says that it holds.
     decided: Option<Decided>,
+    /// Whether an equal call has said that nothing was done, since this one has ended and could not tell.
+    pub denied: bool,
+    /// Whether it could not keep its commit out, and knows that it could not.
+    pub open: bool,
 }
 
 /// What an answer is decided with.
@@ -80,6 +90,18 @@ pub struct Now {
     pub time_left: Duration,
     pub doubt: Doubt,
     pub asks_heirs: bool,
+    pub bars: Bars,
+}
+
+/// What becomes of a commit without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bars {
+    /// A record is put in its way, and stays: what the code does.
+    Stay,
+    /// The record goes when a call that has taken it over has done nothing. Must fail: the commit lands then.
+    Go,
+    /// It is left to land when it likes. Must fail.
+    None,
 }
 
 /// What becomes of the record when the tool asks for approval after an attempt that may have been done.
@@ -151,6 +173,8 @@ impl Caller {
             maybe_done: false,
             approved: false,
             decided: None,
+            denied: false,
+            open: false,
         }
     }
 
@@ -190,7 +214,9 @@ impl Caller {
                 let state = if self.needs_approval { State::AwaitingApproval } else { State::Started };
                 Write::Acquire(self.entry(effect, now), state)
             }
-            Step::GiveUpAcquiring => Write::Release(Holder { owner: self.name, attempt: 1, approved_until: None }),
+            Step::GiveUpAcquiring => Write::Release(self.first()),
+            Step::Bar(_) | Step::BarToAsk => Write::Acquire(self.barring(effect, now), State::Started),
+            Step::ShutOut(old, _) => Write::TakeOver(self.barring(effect, now), old.clone()),
             Step::GiveUpTakingOver(old) => {
                 let next = self.next(old, effect.unwrap_or(Effect::Once), now);
                 match old.state {
@@ -204,7 +230,7 @@ impl Caller {
             Step::Complete(result, _) => Write::Complete(held(), result),
             Step::Commit => Write::Commit(self.entry(effect, now), self.name, self.decided.clone()),
             Step::Settle(Settling::Release, _) | Step::ReleaseToAsk => Write::Release(held()),
-            Step::AskInDoubt => Write::AwaitApproval(held()),
+            Step::AskInPlace => Write::AwaitApproval(held(), self.maybe_done),
             Step::Settle(Settling::MarkUnknown, _) => Write::MarkUnknown(held()),
             Step::Settle(Settling::Relinquish, _) => Write::Relinquish(held()),
             Step::Idle
@@ -218,7 +244,17 @@ impl Caller {
     }
 
     fn next(&self, old: &Record, effect: Effect, now: Timestamp) -> Holder {
-        Holder { owner: self.name, attempt: old.attempt + 1, approved_until: old.approval(effect, now) }
+        let (approved_until, bars) = (old.approval(effect, now), old.bars());
+        Holder { owner: self.name, attempt: old.attempt + 1, approved_until, bars }
+    }
+
+    fn first(&self) -> Holder {
+        Holder { owner: self.name, attempt: 1, approved_until: None, bars: false }
+    }
+
+    /// The record of nobody, which only keeps others out.
+    fn barring(&self, effect: Option<Effect>, now: Timestamp) -> Entry {
+        Entry { owner: names(self.name)[2], lease_until: Timestamp::default(), ..self.entry(effect, now) }
     }
 
     /// The answer to a request that writes.
@@ -227,7 +263,7 @@ impl Caller {
         match self.step.clone() {
             Step::Acquire => match reply {
                 Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired, now),
-                Ok(Ok(())) => self.go(Holder { owner: self.name, attempt: 1, approved_until: None }, now),
+                Ok(Ok(())) => self.go(self.first(), now),
                 Ok(Err(record)) => self.meet(record.expect("a put fails on a record"), now),
                 Err(StoreErrorKind::NoAnswer) => self.step = Step::GiveUpAcquiring,
                 Err(_) => self.told(FailureKind::Transient, now),
@@ -244,7 +280,18 @@ impl Caller {
             Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), true, now),
             Step::Commit => self.committed(reply, asked_again, now),
             Step::Settle(_, answer) => self.step = Step::Ended(self.found(reply).unwrap_or(answer)),
-            Step::AskInDoubt => self.asked_in_doubt(reply),
+            Step::AskInPlace => self.asked_in_place(reply, now),
+            Step::BarToAsk => self.barred(reply, None, now),
+            Step::Bar(answers) => self.barred(reply, Some(answers), now),
+            Step::ShutOut(old, answer) => {
+                let owner = names(self.name)[2];
+                let out = match reply {
+                    Ok(Ok(())) => true,
+                    Ok(Err(Some(record))) => is_fenced_in(Some(&record), owner, old.attempt + 1, &[State::Started]),
+                    _ => false,
+                };
+                self.step = Step::Ended(if out { answer } else { Answer::Unknown { retryable: true } });
+            }
             Step::ReleaseToAsk if reply.is_err() => self.told(FailureKind::Transient, now),
             Step::ReleaseToAsk => {
                 if released(&reply, self.name) {
@@ -291,9 +338,9 @@ impl Caller {
     }
 
     /// A condition of the tool's own failed. What was sent before may still be applied, should it come to hold.
-    pub fn commit_rejected(&mut self, now: &Now) {
+    pub fn commit_failed(&mut self, error: ToolError, now: &Now) {
         self.maybe_done |= std::mem::take(&mut self.asked_again);
-        self.failed(&Ended::Failed(ToolError::rejected("No.")), now);
+        self.failed(&Ended::Failed(error), now);
     }
 
     fn committed(&mut self, reply: Written, asked_again: bool, now: &Now) {
@@ -323,8 +370,9 @@ impl Caller {
             Decision::Ours => {
                 self.maybe_done |= record.maybe_done;
                 let (attempt, approved_until) = (record.attempt, record.approved_until);
+                let bars = attempt > 1 && record.bars();
                 self.decided = record.decided;
-                self.go(Holder { owner: self.name, attempt, approved_until }, now);
+                self.go(Holder { owner: self.name, attempt, approved_until, bars }, now);
             }
             Decision::Replay(stored) => self.step = Step::Ended(replay(stored)),
             Decision::InProgress(_) => self.wait(now),
@@ -364,6 +412,7 @@ impl Caller {
     }
 
     fn go(&mut self, holder: Holder, now: &Now) {
+        let holder = Holder { bars: holder.bars && now.bars == Bars::Stay, ..holder };
         self.approved = holder.approved_until.is_some();
         self.holder = Some(holder);
         self.enters = false;
@@ -394,12 +443,14 @@ impl Caller {
             self.step = Step::Run;
             return;
         }
-        let failure = failure(now.effect.definition(), ended, self.maybe_done, "");
+        let failure = failure_of(now.effect.definition(), ended, self.maybe_done, "");
         let answer = answer_of(&failure);
         // A transaction that failed by the tool's own condition has found no record.
         let looked = matches!((&self.step, ended), (Step::Commit, Ended::Failed(_)));
+        let nothing = || answer_of(&failure_of(now.effect.definition(), ended, false, ""));
         self.step = match self.holder {
             Some(_) => Step::Settle(settling(failure.changed(), effect), answer),
+            None if self.maybe_done && now.bars != Bars::None => Step::Bar([nothing(), answer]),
             None if looked => Step::Ended(answer),
             None => Step::LookBeforeFailing(answer),
         };
@@ -415,6 +466,10 @@ impl Caller {
                     Answer::Success { result, replayed: record.owner != self.name }
                 }
                 Decision::Acquire => answer,
+                Decision::TakeOver if record.bars() => {
+                    self.step = Step::ShutOut(record, answer);
+                    return;
+                }
                 _ => for_this_call,
             },
             Ok(None) => answer,
@@ -424,9 +479,37 @@ impl Caller {
 
     /// A record that begins anew has a new owner.
     fn renew(&mut self) {
-        const RENEWED: [(&str, &str); 6] =
-            [("a", "a'"), ("a'", "a''"), ("b", "b'"), ("b'", "b''"), ("c", "c'"), ("later", "later'")];
-        self.name = RENEWED.iter().find(|(old, _)| *old == self.name).map_or(self.name, |(_, new)| new);
+        self.name = names(self.name)[1];
+    }
+
+    /// What became of a record that was put in the way of a commit: the call goes on to ask, or ends with one of these.
+    fn barred(&mut self, reply: Written, answers: Option<[Answer; 2]>, now: &Now) {
+        let ours = |record: &Record| is_fenced_in(Some(record), names(self.name)[2], 1, &[State::Started]);
+        let out = match &reply {
+            Ok(Ok(())) => true,
+            Ok(Err(record)) => record.as_ref().is_some_and(ours),
+            Err(_) => false,
+        };
+        if out {
+            self.maybe_done = false;
+            if let Some([nothing, _]) = answers {
+                self.step = Step::Ended(nothing);
+            } else {
+                self.renew();
+                self.ask();
+            }
+            return;
+        }
+        let record = reply.ok().and_then(Result::err).flatten();
+        let made = record.and_then(|record| match decide(&record, &self.claim(now.effect), ARGUMENTS, now.time) {
+            Decision::Replay(Stored::Json(result)) => {
+                Some(Answer::Success { result, replayed: record.owner != self.name })
+            }
+            _ => None,
+        });
+        self.open = made.is_none();
+        let unknown = answers.map_or(Answer::Unknown { retryable: true }, |[_, unknown]| unknown);
+        self.step = Step::Ended(made.unwrap_or(unknown));
     }
 
     /// The tool wants a person's approval, which the call does not have.
@@ -434,24 +517,29 @@ impl Caller {
         let unknown = Answer::Unknown { retryable: true };
         let doubt = if self.maybe_done { now.doubt } else { Doubt::Released };
         match (self.holder, doubt) {
-            (Some(_), Doubt::Kept) => self.step = Step::AskInDoubt,
+            (Some(_), Doubt::Kept) => self.step = Step::AskInPlace,
+            (Some(holder), _) if holder.bars && !self.maybe_done => self.step = Step::AskInPlace,
             (Some(_), Doubt::Released) => self.step = Step::ReleaseToAsk,
             (Some(_), Doubt::GivenUp) => self.step = Step::Settle(Settling::Relinquish, unknown),
-            (None, Doubt::Kept | Doubt::GivenUp) => self.step = Step::Ended(unknown),
+            (None, Doubt::Kept | Doubt::GivenUp) => self.step = Step::BarToAsk,
             (None, Doubt::Released) => self.ask(),
         }
     }
 
-    fn asked_in_doubt(&mut self, reply: Written) {
-        match reply {
-            Ok(Ok(())) => self.doubted(),
-            Ok(Err(Some(record))) if record.owner == self.name && record.state == State::AwaitingApproval => {
-                self.doubted();
-            }
-            reply => {
-                let unknown = Answer::Unknown { retryable: true };
-                self.step = Step::Ended(self.found(reply).unwrap_or(unknown));
-            }
+    fn asked_in_place(&mut self, reply: Written, now: &Now) {
+        let ours = |record: &Record| record.owner == self.name && record.state == State::AwaitingApproval;
+        let written = match &reply {
+            Ok(Ok(())) => true,
+            Ok(Err(record)) => record.as_ref().is_some_and(ours),
+            Err(_) => false,
+        };
+        let otherwise = if reply.is_err() { FailureKind::Transient } else { FailureKind::InProgress };
+        match (written, self.found(reply)) {
+            (true, _) if self.maybe_done => self.doubted(),
+            (true, _) => self.told(FailureKind::ApprovalRequired, now),
+            (false, Some(answer)) => self.step = Step::Ended(answer),
+            (false, None) if self.maybe_done => self.step = Step::Ended(Answer::Unknown { retryable: true }),
+            (false, None) => self.told(otherwise, now),
         }
     }
 
@@ -491,6 +579,24 @@ impl Caller {
             _ => Answer::Unknown { retryable: failure.retryable() },
         });
     }
+}
+
+/// A name, the one after it, and that of nobody's record, which this one leaves.
+fn names(name: &str) -> [&'static str; 3] {
+    const NAMES: [[&str; 3]; 11] = [
+        ["a", "a'", "a-"],
+        ["a'", "a''", "a'-"],
+        ["a''", "a''", "a''-"],
+        ["b", "b'", "b-"],
+        ["b'", "b''", "b'-"],
+        ["b''", "b''", "b''-"],
+        ["c", "c'", "c-"],
+        ["c'", "c'", "c'-"],
+        ["later", "later'", "later-"],
+        ["later'", "later''", "later'-"],
+        ["later''", "later''", "later''-"],
+    ];
+    *NAMES.iter().find(|names| names[0] == name).expect("a name")
 }
 
 /// What [`Tool::reconcile`](action_group::tool::Tool::reconcile) says.

@@ -36,7 +36,8 @@ fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
         Entry { owner: OWNERS[owner], effect, now, lease_until: now.plus(Duration::from_millis(1)), expires_at };
     let Some(old) = seen.get(about % seen.len().max(1)) else { return Write::Acquire(entry, State::Started) };
     let owner = OWNERS.into_iter().find(|owner| *owner == old.owner).expect("one of ours");
-    let holder = Holder { owner, attempt: old.attempt, approved_until: old.approved_until };
+    let bars = old.attempt > 1 && old.bars();
+    let holder = Holder { owner, attempt: old.attempt, approved_until: old.approved_until, bars };
     match kind {
         0 => Write::Acquire(entry, State::Started),
         1 => Write::Acquire(entry, State::AwaitingApproval),
@@ -46,7 +47,7 @@ fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
         6 => Write::MarkUnknown(holder),
         7 => Write::Relinquish(holder),
         8 => Write::Release(holder),
-        9 => Write::AwaitApproval(holder),
+        9 => Write::AwaitApproval(holder, second % 2 == 0),
         _ => Write::Commit(entry, "2", old.decided.clone()),
     }
 }
@@ -68,7 +69,7 @@ async fn send(database: &Database, key: &Key, write: &Write) {
             owner: holder.owner.into(),
             attempt: holder.attempt,
             args_hash: String::new(),
-            effect: None,
+            effect: holder.bars.then_some(Effect::Atomic),
             result: None,
             lease_until: START,
             approved_until: holder.approved_until,
@@ -93,7 +94,7 @@ async fn send(database: &Database, key: &Key, write: &Write) {
         Write::MarkUnknown(holder) => drop(guard(holder).mark_unknown(TIME).await),
         Write::Relinquish(holder) => drop(guard(holder).relinquish(TIME).await),
         Write::Release(holder) => drop(guard(holder).release(TIME).await),
-        Write::AwaitApproval(holder) => drop(guard(holder).await_approval("{}", TIME).await),
+        Write::AwaitApproval(holder, doubt) => drop(guard(holder).await_approval("{}", *doubt, TIME).await),
         Write::Commit(entry, result, decided) => {
             let result = Stored::Json((*result).into());
             let attempt = rand::random(); // the token of another commit

@@ -22,7 +22,7 @@ mod world;
 use std::time::{Duration, Instant};
 
 use caller::{
-    Doubt, EffectOf,
+    Bars, Doubt, EffectOf,
     EffectOf::{Atomic, Keyed, Once},
 };
 use stateright::{Checker, Model, Path};
@@ -45,6 +45,7 @@ const TWO: Protocol = Protocol {
     window: Duration::from_mins(1),
     fences: true,
     doubt: Doubt::Kept,
+    bars: Bars::Stay,
     margin: true,
     asks_heirs: true,
     remembers: true,
@@ -211,6 +212,14 @@ fn without_fences_the_check_fails() {
 fn without_the_doubt_in_a_record_that_waits_the_check_fails() {
     for (promise, doubt) in [(SAFE, Doubt::Released), (LIVE, Doubt::GivenUp)] {
         fails(&format!("Keyed, approval AskedAtTimes, doubt {doubt:?}"), promise, Protocol { doubt, ..ASKED_AT_TIMES });
+    }
+}
+
+/// A commit without an answer lands when an equal call has said that nothing was done.
+#[test]
+fn without_a_record_in_the_way_of_a_commit_the_check_fails() {
+    for bars in [Bars::Go, Bars::None] {
+        fails(&format!("Atomic, bars {bars:?}"), SAFE, Protocol { effect: Atomic, bars, ..TWO });
     }
 }
 

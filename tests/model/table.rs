@@ -27,6 +27,8 @@ pub struct Holder {
     pub owner: &'static str,
     pub attempt: u32,
     pub approved_until: Option<Timestamp>,
+    /// Whether it must leave a record, which keeps an earlier commit out.
+    pub bars: bool,
 }
 
 /// A request that writes. It may land long after its sender is gone.
@@ -39,7 +41,7 @@ pub enum Write {
     MarkUnknown(Holder),
     Relinquish(Holder),
     Release(Holder),
-    AwaitApproval(Holder),
+    AwaitApproval(Holder, bool),
     Commit(Entry, &'static str, Option<Decided>),
 }
 
@@ -62,7 +64,7 @@ pub fn apply(table: &mut Option<Record>, write: &Write, fences: bool) -> Reply {
             let decided = decided.clone();
             *table = Some(Record { decided, ..first(entry, State::Completed, Some(result)) });
         }
-        Write::Release(Holder { approved_until: None, .. }) => *table = None,
+        Write::Release(Holder { approved_until: None, bars: false, .. }) => *table = None,
         _ => update(table.as_mut().expect("the condition wants a record"), write),
     }
     Ok(())
@@ -81,7 +83,7 @@ fn holds(record: Option<&Record>, write: &Write, fences: bool) -> bool {
         Write::MarkUnknown(holder)
         | Write::Relinquish(holder)
         | Write::Release(holder)
-        | Write::AwaitApproval(holder) => held_by(holder.owner, holder.attempt, &[State::Started]),
+        | Write::AwaitApproval(holder, _) => held_by(holder.owner, holder.attempt, &[State::Started]),
     }
 }
 
@@ -101,15 +103,19 @@ fn update(record: &mut Record, write: &Write) {
             record.result = Some(Stored::Json((*result).into()));
         }
         Write::SettleUnknown(_) | Write::MarkUnknown(_) => record.state = State::Unknown,
-        Write::AwaitApproval(_) => {
+        Write::AwaitApproval(_, maybe_done) => {
             record.state = State::AwaitingApproval;
-            record.maybe_done = true;
+            record.maybe_done = *maybe_done;
         }
         Write::Relinquish(_) => record.lease_until = Timestamp::default(),
-        Write::Release(holder) => {
+        Write::Release(Holder { approved_until: Some(until), .. }) => {
             record.state = State::Approved;
-            record.expires_at = holder.approved_until.expect("an approval to give back");
+            record.expires_at = *until;
             record.approved_until = None;
+        }
+        Write::Release(_) => {
+            record.lease_until = Timestamp::default();
+            record.effect = record.effect.map(|_| Effect::Atomic);
         }
         Write::Acquire(..) | Write::Commit(..) => unreachable!("it replaces the record"),
     }

@@ -12,7 +12,7 @@ use action_group::{
 use stateright::{Model, Property};
 
 use super::{
-    caller::{Answer, Caller, Doubt, EffectOf, Found, Now, Step},
+    caller::{Answer, Bars, Caller, Doubt, EffectOf, Found, Now, Step},
     table::{Reply, Write, apply, decide_approval},
 };
 
@@ -48,6 +48,8 @@ pub struct Protocol {
     pub fences: bool,
     /// What becomes of a record in doubt when the tool asks for approval.
     pub doubt: Doubt,
+    /// What becomes of a commit without an answer.
+    pub bars: Bars,
     /// False: the variant that takes a holder for dead the moment its lease is over.
     pub margin: bool,
     /// False: the variant that takes a record that was begun without approval for one, which must fail.
@@ -134,8 +136,9 @@ pub enum Fate {
     DiesAndLingers,
 }
 
-/// How a request that writes can go. The first is for commits only: a condition of the tool's own fails.
-static WRITE: [Fate; 11] = [
+/// How a request that writes can go. The first two are for commits only: a condition of the tool's own fails.
+static WRITE: [Fate; 12] = [
+    Fate::Asks,
     Fate::Rejected,
     Fate::Answered,
     Fate::AskedAgain,
@@ -170,7 +173,14 @@ impl Protocol {
         let time = self.now(world, caller);
         let time = if self.margin { time } else { time.plus(action_group::idempotency::TAKE_OVER_MARGIN) };
         let time_left = Duration::from_millis(deadline.saturating_sub(self.moments[world.moment]));
-        Now { effect: self.effect_of(caller), time, time_left, doubt: self.doubt, asks_heirs: self.asks_heirs }
+        Now {
+            effect: self.effect_of(caller),
+            time,
+            time_left,
+            doubt: self.doubt,
+            asks_heirs: self.asks_heirs,
+            bars: self.bars,
+        }
     }
 
     fn fates(&self, index: usize, caller: &Caller) -> &'static [Fate] {
@@ -178,17 +188,26 @@ impl Protocol {
             AnswerLost, Answered, Asks, DiesAfter, DiesAndLingers, DiesBefore, Lingers, Lost, Refused, Rejected,
         };
         match &caller.step {
+            Step::Run if self.effect_of(index) == EffectOf::Atomic && self.may_ask(caller) => {
+                &[Answered, Asks, Refused, Rejected, DiesBefore]
+            }
             Step::Run if self.effect_of(index) == EffectOf::Atomic => &[Answered, Refused, Rejected, DiesBefore],
-            Step::Run if self.approval == Approval::AskedAtTimes && !caller.is_approved() => {
+            Step::Run if self.may_ask(caller) => {
                 &[Answered, Asks, AnswerLost, Lost, Lingers, Refused, DiesBefore, DiesAfter, DiesAndLingers]
             }
             Step::Run => {
                 &[Answered, AnswerLost, Lost, Lingers, Refused, Rejected, DiesBefore, DiesAfter, DiesAndLingers]
             }
-            Step::Commit => &WRITE,
+            Step::Commit if self.may_ask(caller) => &WRITE,
+            Step::Commit => &WRITE[1..],
             Step::Look | Step::LookBeforeFailing(_) | Step::Reconcile(_) => &[Answered, Lost, DiesBefore],
-            _ => &WRITE[1..],
+            _ => &WRITE[2..],
         }
+    }
+
+    /// Whether the tool may find that a person has to approve the call.
+    fn may_ask(&self, caller: &Caller) -> bool {
+        self.approval == Approval::AskedAtTimes && !caller.is_approved()
     }
 
     fn step(&self, world: &mut World, caller: usize, fate: Fate) {
@@ -218,7 +237,9 @@ impl Protocol {
         }
         world.check_whose(self, caller);
         if !settled {
-            world.check_answer(self, caller); // it was decided on before the record was settled
+            // It was decided on before the record was settled.
+            world.check_answer(self, caller);
+            world.deny(caller);
         }
     }
 
@@ -270,11 +291,15 @@ impl Protocol {
         let now = self.surroundings(world, caller);
         let effect = self.remembers.then(|| self.effect_of(caller).effect());
         let write = world.callers[caller].write(effect, self.now(world, caller)).expect("a request");
-        if fate == Fate::Rejected {
+        if matches!(fate, Fate::Rejected | Fate::Asks) {
             // The condition of one of the tool's own writes fails. DynamoDB reports the record's condition first.
             let mut scratch = world.record.clone();
             match apply(&mut scratch, &write, self.fences) {
-                Ok(()) => world.callers[caller].commit_rejected(&now),
+                Ok(()) => {
+                    let rejected = ToolError::rejected("No.");
+                    let error = if fate == Fate::Asks { ToolError::approval_required("Ask.") } else { rejected };
+                    world.callers[caller].commit_failed(error, &now);
+                }
                 held => world.callers[caller].wrote(Ok(held), &now),
             }
             return;
@@ -330,6 +355,9 @@ impl World {
             let spent = BUDGET + LATE_KILL + Duration::from_secs(1); // it was in time when the call began
             until.plus(spent).as_millis() < START.as_millis() + protocol.moments[self.moment]
         });
+        if self.callers[caller].denied {
+            self.broken = Some("an effect after an equal call has said that nothing was changed");
+        }
         if lapsed && !maybe_done {
             self.broken = Some("an effect whose approval has lapsed");
         }
@@ -420,6 +448,22 @@ impl World {
             }
             _ => None,
         });
+    }
+
+    /// What the others have left behind was not done, if this call ends with an answer that says so.
+    fn deny(&mut self, caller: usize) {
+        let (Step::Ended(answer) | Step::Settle(_, answer)) = &self.callers[caller].step else { return };
+        if !matches!(answer, Answer::Nothing | Answer::Told(FailureKind::ApprovalRequired | FailureKind::Denied)) {
+            return;
+        }
+        let others = self.callers.iter_mut().enumerate().filter(|(other, _)| *other != caller);
+        for (_, other) in others {
+            other.denied |= match other.step {
+                Step::Dead => other.holder.is_some(), // else nobody can know of it
+                Step::Ended(Answer::Unknown { .. }) => other.holder.is_some() || !other.open,
+                _ => false,
+            };
+        }
     }
 
     /// Whether the record waits for a person, or one has decided on it, or has to find out what became of it.
