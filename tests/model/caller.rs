@@ -260,6 +260,8 @@ impl Caller {
     /// The answer to a request that writes.
     pub fn wrote(&mut self, reply: Written, now: &Now) {
         let asked_again = std::mem::take(&mut self.asked_again);
+        // What a client has sent before may have been applied, although now it is refused.
+        let reply = reply.map_err(|kind| if asked_again { StoreErrorKind::NoAnswer } else { kind });
         match self.step.clone() {
             Step::Acquire => match reply {
                 Ok(Ok(())) if self.needs_approval => self.told(FailureKind::ApprovalRequired, now),
@@ -269,6 +271,7 @@ impl Caller {
                 Err(_) => self.told(FailureKind::Transient, now),
             },
             Step::GiveUpAcquiring | Step::GiveUpTakingOver(_) => self.told(FailureKind::Transient, now),
+            Step::TakeOver(old, _) if asked_again && reply == Ok(Err(None)) => self.step = Step::GiveUpTakingOver(old),
             Step::TakeOver(old, done) => self.took_over(&old, done, reply, now),
             Step::MarkUnknown(old) => match reply {
                 Ok(Err(Some(found))) if found.owner != old.owner || found.state != State::Unknown => self.wait(now),
@@ -276,8 +279,6 @@ impl Caller {
                 Err(_) => self.step = Step::Reconcile(old),
             },
             Step::Complete(result, replayed) => self.completed(result, replayed, reply),
-            // What a client has sent before may have been applied, although now it is refused.
-            Step::Commit if asked_again && reply.is_err() => self.committed(Err(StoreErrorKind::NoAnswer), true, now),
             Step::Commit => self.committed(reply, asked_again, now),
             Step::Settle(_, answer) => self.step = Step::Ended(self.found(reply).unwrap_or(answer)),
             Step::AskInPlace => self.asked_in_place(reply, now),
