@@ -648,6 +648,27 @@ async fn a_record_in_doubt_from_before_the_limit_was_lowered_waits_for_a_person_
     assert_eq!(world.done(), [false, false, false, true]);
 }
 
+/// A deployment changes the tool's effect while a call of it waits in doubt.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_can_tell_before_deciding_whether_an_approved_call_runs() {
+    for (in_doubt, after, runs) in
+        [(true, KEYED, true), (true, ONCE, false), (true, ATOMIC, false), (false, KEYED, true), (false, ATOMIC, true)]
+    {
+        let mut world = if in_doubt { asked_in_doubt(true).await } else { World::new(KEYED).await };
+        if !in_doubt {
+            world.next(Step::Ask);
+            world.call(json!({"amount": 7})).await;
+        }
+        world.toolbox = toolbox(after, &world.script);
+        let pending = world.database.store().pending().await.expect("a list").remove(0);
+        assert_eq!((pending.effect, pending.maybe_done), (Some(Effect::Keyed), in_doubt));
+        assert_eq!(pending.runs_as(EFFECTS[usize::from(after)]), runs);
+        world.decide(Verdict::Approve).await;
+        let outcome = world.call(json!({"amount": 7})).await;
+        assert_eq!(outcome == paid(7, false), runs, "{in_doubt}, {after}: {outcome:?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_of_which_nothing_was_done_before_the_limit_was_lowered_begins_to_wait_for_a_person() {
     for (before, after, attempts) in [(ONCE, ONCE, 1), (KEYED, ATOMIC, 3)] {

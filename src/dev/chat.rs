@@ -14,9 +14,10 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     Trouble,
     account::{Tone, tell},
+    approve::Approved,
     faults::Fault,
     invoke::from_milliseconds,
-    seed,
+    schema, seed,
     stage::Stage,
 };
 use crate::{
@@ -205,7 +206,10 @@ impl Talk {
         if stdin().is_terminal() {
             while self.lines.try_recv().is_ok() {} // nobody has decided before the question was put
         }
-        let doubt = if call.maybe_done { " (an attempt before may have done it)" } else { "" };
+        let doubt = match Approved::of(call, &schema::toolbox()?).told() {
+            told if told.is_empty() => told,
+            told => format!(" ({told})"),
+        };
         tell(Tone::Bad, &format!("{} {}{doubt}", call.tool, call.arguments));
         let verdict = match self.hear("Approve? y, n, or Enter to leave it: ").await.as_deref().map(str::trim) {
             Some("y" | "yes") => Verdict::Approve,

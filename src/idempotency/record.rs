@@ -169,7 +169,7 @@ impl Record {
             owner: text("owner")?,
             attempt: u32::try_from(number("attempt")?).ok()?,
             args_hash: text("args_hash")?,
-            effect: text("effect").and_then(|name| Effect::ALL.into_iter().find(|effect| effect.name() == name)),
+            effect: text("effect").as_deref().and_then(effect_of),
             result: text("result").map(Stored::Json).or_else(omitted),
             lease_until: Timestamp::from_millis(number("lease_until")?),
             approved_until: number("approved_until").map(Timestamp::from_secs),
@@ -180,6 +180,11 @@ impl Record {
             expires_at: Timestamp::from_secs(number("expires_at")?),
         })
     }
+}
+
+/// The effect of this name.
+pub(super) fn effect_of(name: &str) -> Option<Effect> {
+    Effect::ALL.into_iter().find(|effect| effect.name() == name)
 }
 
 pub(super) fn s(text: impl Into<String>) -> AttributeValue {
