@@ -4,6 +4,7 @@
 mod support;
 
 use std::{
+    collections::HashMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -29,7 +30,7 @@ enum Step {
     Reject,
     NoAnswer,
     Ask,
-    /// Asks if the condition of its write fails, and that it does.
+    /// Asks if the condition of its write fails: as long as nobody has opened the way.
     AskInTheCommit,
     Busy,
 }
@@ -101,11 +102,16 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
         if EFFECT != ATOMIC {
             return Ok(result.into());
         }
+        let paid = AttributeValue::Bool(true);
         let id = AttributeValue::S(format!("payment {}", script.done.len()));
         let fails = matches!(step, Some(Step::AskInTheCommit)) && !context.is_approved();
-        let condition = fails.then(|| String::from("attribute_exists(nothing)"));
-        let put =
-            Put::builder().table_name("demo-effects").item("id", id).set_condition_expression(condition).build()?;
+        let condition = fails.then(|| String::from("attribute_exists(id)"));
+        let put = Put::builder()
+            .table_name("demo-effects")
+            .item("id", id)
+            .item("paid", paid)
+            .set_condition_expression(condition)
+            .build()?;
         let write = Write::new(TransactWriteItem::builder().put(put).build())
             .or_else(|_| ToolError::approval_required("The limit of the day is reached."));
         Ok(Success::with_writes(result, vec![write]))
@@ -198,20 +204,51 @@ impl World {
     /// How many payments an atomic tool has made.
     async fn payments(&self) -> usize {
         let items = self.database.client().scan().table_name("demo-effects").send().await.expect("a scan");
-        items.items().iter().filter(|item| item["id"].as_s().is_ok_and(|id| id.starts_with("payment"))).count()
+        items.items().iter().filter(|item| item.contains_key("paid")).count()
     }
 
-    /// Who has decided on the one record, and when, as an auditor reads it.
-    async fn decision(&self) -> [Option<AttributeValue>; 2] {
+    /// From now on the condition of the first payment holds, if it has one.
+    async fn open_the_way(&self) {
+        let put = self.database.client().put_item().table_name("demo-effects");
+        put.item("id", AttributeValue::S(String::from("payment 1"))).send().await.expect("a put");
+    }
+
+    /// The one record, as an auditor reads it.
+    async fn record(&self) -> HashMap<String, AttributeValue> {
         let items = self.database.client().scan().table_name(Database::RECORDS).send().await.expect("a scan");
         let [record] = items.items() else { panic!("one record, but it is {items:?}") };
+        record.clone()
+    }
+
+    /// The same without what tells only who has held it, and what was for the person who has decided.
+    async fn left_to_others(&self) -> HashMap<String, AttributeValue> {
+        let mut record = self.record().await;
+        record.retain(|name, _| !["owner", "attempt", "lease_until", "arguments"].contains(&name.as_str()));
+        record
+    }
+
+    /// Who has decided on it, and when.
+    async fn decision(&self) -> [Option<AttributeValue>; 2] {
+        let record = self.record().await;
         ["decided_by", "decided_at"].map(|name| record.get(name).cloned())
+    }
+
+    async fn state(&self) -> String {
+        self.record().await["state"].as_s().expect("a text").clone()
     }
 
     async fn pending(&self) -> Vec<String> {
         let calls = self.database.store().pending().await.expect("a list");
         calls.into_iter().map(|call| call.arguments).collect()
     }
+}
+
+/// A store behind this proxy, whose client sends a request so many times.
+fn asking(proxy: &FaultyProxy, times: usize) -> Store {
+    let times = u32::try_from(times).expect("a few");
+    let retries = RetryConfig::standard().with_max_attempts(times).with_initial_backoff(Duration::from_millis(1));
+    let config = client(&proxy.endpoint()).config().to_builder().retry_config(retries).build();
+    Store::new(aws_sdk_dynamodb::Client::from_conf(config), Database::RECORDS, Clock::system())
 }
 
 fn kind(outcome: &Outcome) -> FailureKind {
@@ -269,7 +306,7 @@ async fn whoever_takes_an_approved_call_over_keeps_who_approved_it() {
         (0..attempts).for_each(|_| world.next(Step::NoAnswer));
         let proxy = FaultyProxy::start(&world.database.endpoint()).await;
         proxy.misbehave("TransactWriteItems", [Fault::Reset; 9]);
-        let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        let store = asking(&proxy, 1);
         assert_eq!(kind(&world.call_on(store, json!({"amount": 500})).await), FailureKind::OutcomeUnknown);
         world.script.lock().expect("a script").steps.clear();
         // That hour is over when it is found out.
@@ -341,7 +378,7 @@ async fn an_approval_does_not_outlive_its_hour_in_a_record_that_was_left_behind(
         }
         let proxy = FaultyProxy::start(&world.database.endpoint()).await;
         proxy.misbehave("TransactWriteItems", [Fault::Reset; 9]);
-        let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        let store = asking(&proxy, 1);
         assert_eq!(kind(&world.call_on(store, json!({"amount": 500})).await), FailureKind::OutcomeUnknown);
         world.finds(Reconciled::NotDone);
         let done = world.done().len();
@@ -350,6 +387,51 @@ async fn an_approval_does_not_outlive_its_hour_in_a_record_that_was_left_behind(
             assert_eq!(kind(&world.call_at(later, json!({"amount": 500})).await), FailureKind::ApprovalRequired);
         }
         assert_eq!(world.done().len(), done);
+    }
+}
+
+/// The call that has taken the record over since needs nobody, and may have done it. Should the limit be lowered again, a person
+/// decides on that, and not an approval of long ago.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_whose_hour_is_over_is_forgotten_by_whoever_takes_its_record_over() {
+    let mut world = World::new(ATOMIC).await;
+    world.lower_the_limit(ATOMIC);
+    world.call(json!({"amount": 7})).await;
+    world.decide(Verdict::Approve).await;
+    let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+    proxy.misbehave("TransactWriteItems", [Fault::Reset]);
+    let store = asking(&proxy, 1);
+    assert_eq!(kind(&world.call_on(store, json!({"amount": 7})).await), FailureKind::OutcomeUnknown);
+
+    let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
+    world.lower_the_limit(KEYED);
+    world.script.lock().expect("a script").limit_is_lowered = false;
+    [Step::NoAnswer; 3].into_iter().for_each(|step| world.next(step));
+    assert_eq!(kind(&world.call_at(later, json!({"amount": 7})).await), FailureKind::OutcomeUnknown);
+
+    world.lower_the_limit(KEYED);
+    let waiting = world.call_at(later, json!({"amount": 7})).await;
+    assert!(waiting.failure().is_some_and(Failure::waits), "{waiting:?}");
+    assert_eq!(world.done(), [true, false, false, false]);
+}
+
+/// The take-over by which an approval is used is applied, and no answer comes: at once, or to the client's first try.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_take_over_without_an_answer_gives_the_approval_back() {
+    for faults in [&[LOST][..], &[LOST, THROTTLED]] {
+        let world = World::new(ONCE).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        proxy.misbehave("UpdateItem", faults.iter().copied());
+        let store = asking(&proxy, faults.len());
+        let outcome = world.call_on(store, json!({"amount": 500})).await;
+        let failure = outcome.failure().expect("a failure");
+        assert_eq!((failure.kind(), failure.changed()), (FailureKind::Transient, Changed::Nothing));
+        assert!(world.done().is_empty());
+        assert_eq!(world.state().await, "approved", "{faults:?}");
+        let later = world.database.store().now().plus(APPROVED_FOR + Duration::from_secs(2));
+        assert_eq!(kind(&world.call_at(later, json!({"amount": 500})).await), FailureKind::ApprovalRequired);
     }
 }
 
@@ -383,8 +465,10 @@ async fn a_failure_that_changed_nothing_gives_the_approval_back() {
         let world = World::new(effect).await;
         world.call(json!({"amount": 500})).await;
         world.decide(Verdict::Approve).await;
+        let approved = world.left_to_others().await;
         world.next(Step::Reject);
         assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::Rejected);
+        assert_eq!(world.left_to_others().await, approved, "as the person has left it");
         assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
         assert_eq!(world.done(), vec![true]);
     }
@@ -398,7 +482,7 @@ async fn an_approved_commit_whose_answer_was_lost_is_told_as_the_calls_own() {
     world.decide(Verdict::Approve).await;
     let (proxy, metrics) = (FaultyProxy::start(&world.database.endpoint()).await, Lines::default());
     proxy.misbehave("TransactWriteItems", [LOST; 9]);
-    let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+    let store = asking(&proxy, 1);
     assert_eq!(world.call_noted(store, metrics.clone(), json!({"amount": 500})).await, paid(500, false));
     assert!(!metrics.text().contains("Superseded"), "{}", metrics.text());
     assert_eq!(world.call(json!({"amount": 500})).await, paid(500, true));
@@ -561,6 +645,23 @@ async fn a_person_decides_on_the_arguments_that_were_shown() {
     assert_eq!(kind(&world.call(json!({"amount": 501})).await), FailureKind::ApprovalRequired);
 }
 
+/// What nobody knows is not forgotten, although for a moment the record was one that somebody is at.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_take_over_without_an_answer_leaves_an_unknown_outcome_unknown() {
+    for faults in [&[LOST][..], &[LOST, THROTTLED]] {
+        let world = unknown().await;
+        world.finds(Reconciled::NotDone);
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        proxy.misbehave("UpdateItem", faults.iter().copied());
+        let outcome = world.call_on(asking(&proxy, faults.len()), json!({"amount": 1})).await;
+        assert_eq!(kind(&outcome), FailureKind::Transient);
+        assert_eq!(world.state().await, "unknown", "{faults:?}");
+        world.finds(Reconciled::Unknown);
+        assert_eq!(kind(&world.call(json!({"amount": 1})).await), FailureKind::OutcomeUnknown);
+        assert_eq!(world.done().len(), 1);
+    }
+}
+
 /// A mail of whose end nothing is known.
 async fn unknown() -> World {
     let world = World::new(ONCE).await;
@@ -699,7 +800,7 @@ async fn an_approved_commit_without_an_answer_is_not_made_after_an_equal_call_ha
         world.call(json!({"amount": 7})).await;
         world.decide(Verdict::Approve).await;
         let proxy = FaultyProxy::start(&world.database.endpoint()).await;
-        let store = || Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        let store = || asking(&proxy, 1);
         proxy.misbehave("TransactWriteItems", [Fault::Slow(Duration::ZERO), Fault::Lingers]);
         assert_eq!(kind(&world.call_on(store(), json!({"amount": 7})).await), FailureKind::OutcomeUnknown);
         world.next(Step::Reject);
@@ -720,7 +821,7 @@ async fn a_commit_without_an_answer_is_not_made_while_an_equal_call_waits_for_a_
     let mut world = World::new(ATOMIC).await;
     let proxy = FaultyProxy::start(&world.database.endpoint()).await;
     proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
-    let store = Store::new(client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+    let store = asking(&proxy, 1);
     assert_eq!(kind(&world.call_on(store, json!({"amount": 7})).await), FailureKind::Transient);
     world.lower_the_limit(ATOMIC);
     for _ in 0..2 {
@@ -737,15 +838,29 @@ async fn a_commit_without_an_answer_is_not_made_while_an_equal_call_waits_for_a_
     assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));
 }
 
+/// A person could not be asked, and the record stays with whoever wanted to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_was_kept_out_stays_out_where_nobody_could_be_asked() {
+    const PASS: Fault = Fault::Slow(Duration::ZERO);
+    let world = World::new(ATOMIC).await;
+    let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+    proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
+    proxy.misbehave("UpdateItem", [PASS, THROTTLED, THROTTLED]);
+    world.next(Step::AskInTheCommit);
+    let outcome = world.call_on(asking(&proxy, 2), json!({"amount": 7})).await;
+    assert_eq!((kind(&outcome), world.state().await.as_str()), (FailureKind::Transient, "started"), "{outcome:?}");
+    world.open_the_way().await;
+    assert_eq!(proxy.deliver().await, 1);
+    assert_eq!(world.payments().await, 0);
+}
+
 /// The client sends it twice: no answer comes to the first, and at the second the tool's condition wants a person.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_wants_approval_after_a_lost_answer_is_kept_out_before_anybody_is_asked() {
     for (fault, told) in [(None, FailureKind::ApprovalRequired), (Some(THROTTLED), FailureKind::OutcomeUnknown)] {
         let world = World::new(ATOMIC).await;
         let proxy = FaultyProxy::start(&world.database.endpoint()).await;
-        let retries = RetryConfig::standard().with_max_attempts(2).with_initial_backoff(Duration::from_millis(1));
-        let config = client(&proxy.endpoint()).config().to_builder().retry_config(retries).build();
-        let store = Store::new(aws_sdk_dynamodb::Client::from_conf(config), Database::RECORDS, Clock::system());
+        let store = asking(&proxy, 2);
         proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
         proxy.misbehave("PutItem", [fault, fault].into_iter().flatten());
         world.next(Step::AskInTheCommit);

@@ -75,6 +75,17 @@ async fn a_condition_that_fails_after_a_lost_answer_is_not_said_to_be_nothing_as
     assert_eq!(world.balance().await, "100");
 }
 
+/// The record is put in the way of the commit, the answer is lost, and the client puts it there again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_in_the_way_of_a_commit_is_known_as_ones_own() {
+    let world = World::account(100).await;
+    let network = Network::new();
+    let pipeline = world.over(&network).await;
+    network.break_at([(0, Break::CutReply), (2, Break::CutReply)]);
+    let outcome = call(&pipeline, json!({"amount": 130})).await;
+    assert_eq!(failed(&outcome), (FailureKind::Rejected, Changed::Nothing, false));
+}
+
 /// The commit is on its way for long. Meanwhile the tool's own rule forbids it, and when it arrives that would allow it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_not_answered_is_not_done_after_all_when_an_equal_call_has_denied_it() {
