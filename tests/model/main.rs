@@ -4,8 +4,8 @@
 //! | --- | --- |
 //! | what a record means, whether to try again, what to say, how to leave the record | the very same functions |
 //! | the conditions of the requests (`table.rs`) | their predicates, which stand beside the expressions |
-//! | the steps (`caller.rs`) | `call/recorded.rs` and `call/atomic.rs`, one request at a time |
-//! | what may go wrong (`world.rs`) | a crash before and after each request; an answer that is lost; a client that asks again; a request that lands late; a refusal; clocks a second apart; a process that lives 0.7 s too long; expiry; a person who approves or refuses |
+//! | the steps (`caller/`) | `call/recorded.rs`, `call/atomic.rs` and what they use, one request at a time |
+//! | what may go wrong (`world/`) | a crash before and after each request; an answer that is lost; a client that asks again; a request that lands late; a refusal; clocks a second apart; a process that lives 0.7 s too long; expiry; a person who approves or refuses |
 //!
 //! A few of the faults happen in one run, in all combinations. What is in the air for a minute never lands.
 //!
