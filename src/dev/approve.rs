@@ -41,7 +41,7 @@ pub struct Decide {
     pub db: PathBuf,
 }
 
-/// What a person has to know of a call that waits, who may approve it.
+/// What an approval of a call that waits comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approved {
     /// It runs, and surely has not been done.
