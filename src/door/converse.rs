@@ -98,21 +98,31 @@ fn calls(
             first.objection = Some(objection.cloned().unwrap_or_else(|| doubled(id)));
         } else {
             places.insert(id, calls.len());
+            let objection = objection.cloned().or_else(|| strange(spelling.get(tool_use, "type")));
             calls.push(call(id, [spelling.get(tool_use, "name"), spelling.get(tool_use, "input")], objection, toolbox));
         }
     }
     Ok(calls)
 }
 
-fn call(id: &str, [name, input]: [Option<&Value>; 2], objection: Option<&Failure>, toolbox: &Toolbox) -> Call {
+fn call(id: &str, [name, input]: [Option<&Value>; 2], objection: Option<Failure>, toolbox: &Toolbox) -> Call {
     let name = name.and_then(Value::as_str);
     Call {
         tool: name.map(bounded).unwrap_or_default(),
         arguments: Arguments::from_json(input.cloned().unwrap_or_default()),
         id: Some(String::from(id)),
-        objection: objection.cloned().or_else(|| name.is_none().then(|| nameless("The call", toolbox))),
+        objection: objection.or_else(|| name.is_none().then(|| nameless("The call", toolbox))),
         ..Call::default()
     }
+}
+
+/// What is said of a call of a type that is not known. A client's call has none (some write Anthropic's `tool_use`); one
+/// whose provider may have run it already must not be run a second time here.
+fn strange(kind: Option<&Value>) -> Option<Failure> {
+    let kind = kind.filter(|kind| !kind.is_null() && *kind != "tool_use")?;
+    let name = kind.as_str().map_or_else(|| String::from("that is no text"), |kind| format!("{:?}", bounded(kind)));
+    let text = format!("The call has a type {name}, which is not known here, so it was not run.");
+    Some(Failure::new(FailureKind::Rejected, text))
 }
 
 /// `[a-zA-Z0-9_.:-]{1,64}`, as the service model of bedrock-runtime has it.

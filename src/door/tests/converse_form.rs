@@ -93,6 +93,27 @@ fn what_a_block_says_of_itself_counts_as_if_its_message_had_said_it() {
 }
 
 #[test]
+fn a_call_of_a_type_that_is_not_known_does_not_run_and_has_its_result() {
+    let typed =
+        |kind: Value| json!({ "toolUse": { "toolUseId": "a", "name": "refund_order", "input": {}, "type": kind } });
+    for kind in [json!(null), json!("tool_use")] {
+        assert_eq!(call_in(typed(kind)).objection, None);
+    }
+    for kind in [json!("mcp_tool_use"), json!("SERVER_TOOL_USE"), json!(""), json!(7)] {
+        let call = call_in(typed(kind.clone()));
+        assert_eq!(call.objection.map(|objection| objection.kind()), Some(FailureKind::Rejected), "{kind}");
+        assert_eq!(call.id.as_deref(), Some("a"));
+    }
+    let beside = json!({ "toolUse": { "toolUseId": "b", "name": "get_order" } });
+    let message = json!({ "role": "assistant", "content": [typed(json!("mcp_tool_use")), beside] });
+    let calls = request(event(message)).calls;
+    assert_eq!(calls.iter().map(|call| call.objection.is_some()).collect::<Vec<_>>(), [true, false]);
+    let capital =
+        json!({ "ToolUse": { "ToolUseId": "a", "Name": "refund_order", "Input": {}, "Type": "mcp_tool_use" } });
+    assert!(call_in(capital).objection.is_some());
+}
+
+#[test]
 fn only_the_assistants_calls_run() {
     let objection = call("converse/not-the-assistant.json").objection.unwrap();
     assert!(objection.message().contains("not in a message of the assistant"));
