@@ -63,13 +63,30 @@ fn answers(output: &Output) -> Vec<Value> {
 
 #[test]
 fn help_is_everywhere_and_has_examples() {
-    for arguments in
-        [&["--help"][..], &["-h"], &["invoke", "--help"], &["invoke", "-h"], &["schema", "-h"], &["dynamodb", "-h"]]
-    {
+    for arguments in [
+        &["--help"][..],
+        &["-h"],
+        &["help"],
+        &["invoke", "--help"],
+        &["invoke", "-h"],
+        &["help", "invoke"],
+        &["schema", "-h"],
+        &["dynamodb", "-h"],
+    ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(text(&output.stdout).contains("Examples:"), "{arguments:?}");
     }
+}
+
+#[test]
+fn help_for_a_command_is_the_same_by_both_ways() {
+    for command in
+        ["invoke", "run-loop", "chat", "schema", "pending", "approve", "deny", "dashboard", "alarms", "dynamodb"]
+    {
+        assert_eq!(text(&run(&["help", command]).stdout), text(&run(&[command, "--help"]).stdout), "{command}");
+    }
+    assert_eq!(run(&["help", "window"]).status.code(), Some(2));
 }
 
 #[test]
