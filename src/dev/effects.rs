@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 use super::{
     Trouble,
     backends::{KIND, MADE_AT, REFERENCE},
-    database::Tables,
     seed,
+    tables::Tables,
 };
 
 type Row = Map<String, Value>;

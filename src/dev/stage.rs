@@ -15,11 +15,12 @@ use super::{
     account::Told,
     backends::{DemoCarrier, DemoMailer},
     commits,
-    database::{Embedded, Tables, http_client, sdk_config},
+    database::{Embedded, http_client, sdk_config},
     effects::Effects,
     faults::{Backstage, Fault},
     faulty::Faulty,
     schema, seed,
+    tables::Tables,
 };
 use crate::{
     app,
