@@ -144,17 +144,51 @@ fn a_reader_that_has_had_enough_ends_nothing_and_is_told_nothing() {
 }
 
 #[test]
-fn a_file_of_effects_that_cannot_be_written_is_told_before_anything_is_done() {
+fn a_file_that_cannot_be_written_is_told_before_anything_is_done() {
+    let events = Events::new();
+    let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"})).display().to_string();
+    let folder = events.path("").display().to_string();
+    for command in [["invoke", &good], ["run-loop", "examples/loop/look-up.json"]] {
+        for option in ["--effects", "--metrics"] {
+            for path in ["no/such/folder/file.json", &folder, "Cargo.toml/file.json"] {
+                let output = dev().args(command).args([option, path]).output().expect("it runs");
+                let said = text(&output.stderr);
+                assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+                assert!(said.contains(path) && said.contains("cannot be written"), "{said}");
+                assert_eq!(said.lines().count(), 1, "something was done: {said}");
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_behind_a_link_that_leads_nowhere_yet_is_written() {
     let events = Events::new();
     let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
-    let folder = events.path("").display().to_string();
-    for path in ["no/such/folder/effects.json", &folder, "Cargo.toml/effects.json"] {
-        let output = dev().args(["invoke", "--effects", path]).arg(&good).output().expect("it runs");
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
-        assert!(said.contains(path) && !said.contains("attempt"), "{said}");
+    std::os::unix::fs::symlink("there.json", events.path("effects.json")).expect("a link");
+    let (output, effects) = events.effects_of(&[], &[&good]);
+    assert_eq!(
+        (output.status.code(), &effects["calls"]["get_order"]),
+        (Some(0), &json!(1)),
+        "{}",
+        text(&output.stderr)
+    );
+    assert!(events.path("effects.json").is_symlink() && events.path("there.json").exists());
+}
+
+#[test]
+fn files_keep_what_they_hold_where_nothing_comes_to_its_end() {
+    let events = Events::new();
+    let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
+    let metrics = events.write("metrics.json", "{}");
+    for wrong in [&["--effects", "no/such/folder/file"][..], &["--db", "Cargo.toml"], &["--fault", "get=hang"]] {
+        let refused =
+            dev().arg("invoke").arg("--metrics").arg(&metrics).args(wrong).arg(&good).output().expect("it runs");
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+        assert_eq!(std::fs::read_to_string(&metrics).expect("it is there"), "{}", "{wrong:?}");
     }
-    // One that can be is neither emptied nor made, if the run does not come to its end.
+    // One of effects is neither emptied nor made before the end.
     let kept = events.write("kept.json", "{}");
     for (path, left) in [(kept, Some("{}")), (events.path("new.json"), None)] {
         let kill = ["--fault", "get_order=kill-after-effect", "--effects"];

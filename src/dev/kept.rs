@@ -1,6 +1,9 @@
 //! The conversation of `dev run-loop`, which may outlive the process in a file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
@@ -41,10 +44,21 @@ impl Kept {
     pub fn open(file: Option<&Path>) -> Result<Self, Trouble> {
         let lock = file.map(Lock::take).transpose().map_err(|Held| in_use(file))?.flatten();
         let state = file.filter(|file| file.exists()).map(read).transpose()?;
+        file.map_or(Ok(()), look)?;
         let new = || format!("local-{:016x}", rand::random::<u64>());
         let id = state.map_or_else(new, |state| state.conversation);
         Ok(Self { id, file: file.map(Path::to_owned), memory: InMemory::default(), _lock: lock })
     }
+}
+
+/// Looks whether a save will find room beside the file.
+fn look(file: &Path) -> Result<(), Trouble> {
+    Unplaced::make(file).map(drop).map_err(|error| Trouble(unkept(file, error)))
+}
+
+/// Why there is no conversation in this file.
+pub fn unkept(file: &Path, error: impl Display) -> String {
+    format!("The conversation cannot be kept in {}: {error}.", file.display())
 }
 
 fn in_use(file: Option<&Path>) -> Trouble {

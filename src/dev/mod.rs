@@ -26,7 +26,7 @@
 //! | [`template`] | the tool schemas in `template.yaml` |
 //! | [`panels`], [`dashboard`], [`alarms`] | what is shown of each tool, and the templates in `infra/` |
 //! | [`stacks`] | what those templates have in common |
-//! | `account`, `output` | what stderr tells about each call; what stdout gets |
+//! | `account`, `output` | what stderr tells about each call; what stdout and the files of options get |
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
 
