@@ -248,6 +248,38 @@ async fn the_attempts_of_the_client_are_told_and_which_of_them_were_throttled() 
 }
 
 #[tokio::test]
+async fn the_attempts_of_a_request_that_is_given_up_are_told_and_the_one_on_its_way_is_one_of_them() {
+    for streams in [false, true] {
+        for has_time in [true, false] {
+            let endpoint = Converse::start([Reply::Refused(429, "ThrottlingException"), Reply::Silence]).await;
+            let model = if streams { model(&endpoint).streaming() } else { model(&endpoint) };
+            let mut told = Vec::new();
+            let mut hear = |heard: Heard<'_>| {
+                if let Heard::Attempt { number, throttled } = heard {
+                    told.push((number, throttled));
+                }
+            };
+            let request = hello();
+            let asked = model.converse(&request, if has_time { PATIENCE } else { SHORT }, &mut hear);
+            if has_time {
+                let second = async {
+                    while endpoint.requests().len() < 2 {
+                        tokio::task::yield_now().await;
+                    }
+                };
+                tokio::select! {
+                    () = second => {} // and nobody waits for the model any more
+                    _ = asked => panic!("it was answered"),
+                }
+            } else {
+                assert_eq!(asked.await.expect_err("no answer").kind, Kind::Timeout);
+            }
+            assert_eq!(told, [(1, true), (2, false)], "streams: {streams}, has time: {has_time}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn half_an_answer_is_asked_for_again_by_the_client() {
     let endpoint = Converse::start([Reply::BrokenOff(Value::Null, 0), says("Hello.")]).await;
     assert!(asked(&model(&endpoint), &hello()).await.is_ok());

@@ -114,9 +114,7 @@ impl Bedrock {
             .config_override(terms(limit))
             .interceptor(attempts.clone())
             .send();
-        let sent = Box::pin(sent).await;
-        attempts.tell(heard);
-        match sent {
+        match attempts.tell(sent, heard).await {
             Ok(output) => Ok(blocks::reply(&output)),
             Err(error) => Err(failure(&error)),
         }
@@ -141,9 +139,7 @@ impl Bedrock {
             .config_override(terms(limit))
             .interceptor(attempts.clone())
             .send();
-        let sent = Box::pin(sent).await;
-        attempts.tell(heard);
-        let mut stream = sent.map_err(|error| failure(&error))?.stream;
+        let mut stream = attempts.tell(sent, heard).await.map_err(|error| failure(&error))?.stream;
         let mut joined = Joined::default();
         loop {
             let patience = if joined.is_whole() { self.stalled.min(TOLD) } else { self.stalled };

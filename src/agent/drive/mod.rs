@@ -42,7 +42,7 @@ pub enum Heard<'a> {
     Text(&'a str),
     /// So many bytes of an answer that nobody is shown, where the model streams: reasoning, and the arguments of calls.
     Hidden(usize),
-    /// The attempt of this number, from 1, has ended.
+    /// The attempt of this number, from 1, has ended, or was given up with its request.
     Attempt {
         /// Its number.
         number: u32,
