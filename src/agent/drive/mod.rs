@@ -26,7 +26,7 @@ use super::{
     stop::Resume,
 };
 use crate::{
-    call::{Arguments, Call, Deadline, Pipeline, Standing, Surroundings},
+    call::{Arguments, Call, Deadline, Pipeline, Room, Standing, Surroundings},
     clock::Timestamp,
     ending::Ending,
     outcome::Outcome,
@@ -287,7 +287,7 @@ impl Driver<'_> {
     }
 
     fn around(&self, limit: usize) -> Surroundings {
-        Surroundings { origin: self.origin.clone(), deadline: self.deadline, limit }
+        Surroundings { origin: self.origin.clone(), deadline: self.deadline, limit, room: Room::default() }
     }
 }
 
