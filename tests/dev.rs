@@ -120,6 +120,23 @@ fn a_database_that_cannot_be_opened_is_named_and_nobody_is_told_to_remove_it() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_database_that_cannot_be_written_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let events = Events::new();
+    let (db, path) = (events.path("orders.db"), events.path("orders.db").display().to_string());
+    assert!(run(&["invoke", "--db", &path, "events/converse/get-order.json"]).status.success());
+    std::fs::set_permissions(&db, PermissionsExt::from_mode(0o444)).expect("they are set");
+    if std::fs::File::options().append(true).open(&db).is_ok() {
+        return; // root may write everything
+    }
+    let output = run(&["invoke", "--db", &path, "events/converse/get-order.json"]);
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains(&path) && said.contains("cannot be written"), "{said}");
+}
+
 #[test]
 fn a_reader_that_has_had_enough_ends_nothing_and_is_told_nothing() {
     let events = Events::new();

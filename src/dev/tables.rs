@@ -11,6 +11,7 @@ use super::{
     beside::{Unplaced, beside, set_aside},
     foreign::is_foreign,
     lock::Lock,
+    output::check,
     seed,
 };
 
@@ -71,6 +72,9 @@ impl Tables {
             return Err(Trouble(format!(
                 "The file {name} is another program's database, which is left as it is. Name one that `dev` has made, or none yet."
             )));
+        }
+        if path.exists() {
+            check([path])?; // SQLite would open it all the same, and complain in the middle
         }
         Database::new(name).map(Self).map_err(|error| {
             let error = error.to_string();
