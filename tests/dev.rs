@@ -178,6 +178,34 @@ fn a_file_that_cannot_be_written_is_told_before_anything_is_done() {
     }
 }
 
+#[test]
+fn a_file_that_is_named_twice_is_refused_before_one_of_its_contents_is_lost() {
+    let events = Events::new();
+    let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"})).display().to_string();
+    let [db, new] = ["orders.db", "new.json"].map(|name| events.path(name).display().to_string());
+    let roundabout = events.path("./orders.db").display().to_string();
+    assert!(run(&["invoke", "--db", &db, &good]).status.success());
+    let kept = std::fs::read(&db).expect("a database");
+    let script = std::fs::read_to_string("examples/loop/look-up.json").expect("a script");
+    let script = &events.write("script.json", &script).display().to_string();
+    for arguments in [
+        &["invoke", "--db", &db, "--effects", &roundabout, &good][..],
+        &["invoke", "--effects", &new, "--metrics", &new, &good],
+        &["invoke", "--metrics", &good, &good],
+        &["run-loop", "--db", &db, "--state", &db, script],
+        &["run-loop", "--state", &new, "--effects", &new, script],
+        &["run-loop", "--metrics", script, script],
+    ] {
+        let output = run(arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+        assert!(said.contains("is named twice"), "{said}");
+    }
+    assert!(std::fs::read(&db).expect("it is there") == kept && !events.path("new.json").exists());
+    let nowhere = run(&["invoke", "--effects", "/dev/null", "--metrics", "/dev/null", &good]);
+    assert!(cfg!(not(unix)) || nowhere.status.success(), "{}", text(&nowhere.stderr));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_file_behind_a_link_that_leads_nowhere_yet_is_written() {

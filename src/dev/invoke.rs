@@ -12,7 +12,7 @@ use super::{
     account::{Tone, milliseconds, tell},
     faults::Fault,
     input::{Input, read_all},
-    output::{check, print},
+    output::{apart, check, print},
     stage::Stage,
 };
 use crate::{
@@ -84,15 +84,16 @@ pub(super) fn from_milliseconds(text: &str) -> Result<Duration, &'static str> {
 /// Runs the files and says how it went.
 pub async fn run(options: Invoke) -> Result<ExitCode, Trouble> {
     let inputs = read_all(&options.files)?;
-    check([&options.effects, &options.metrics].into_iter().filter_map(Option::as_deref))?;
-    let (db, metrics) = (options.db.as_deref(), options.metrics.as_deref());
+    let (db, effects, metrics) = (options.db.as_deref(), options.effects.as_deref(), options.metrics.as_deref());
+    apart(&[effects, metrics], options.files.iter().map(PathBuf::as_path).chain(db))?;
+    check([effects, metrics].into_iter().flatten())?;
     let stage = Arc::new(Stage::set(db, options.faults, options.mail_log, metrics).await?);
     let all_answered = if options.concurrent {
         at_once(&stage, inputs, options.deadline).await?
     } else {
         one_by_one(&stage, inputs, options.deadline).await?
     };
-    if let Some(path) = &options.effects {
+    if let Some(path) = effects {
         stage.effects()?.write(path)?;
     }
     Ok(if all_answered { ExitCode::SUCCESS } else { ExitCode::from(1) })

@@ -4,7 +4,7 @@ use std::{
     fmt::Display,
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::Trouble;
@@ -25,6 +25,29 @@ pub fn print(text: impl Display) -> Result<(), Trouble> {
 /// what it holds, and none is left where none was: a process that is killed says nothing.
 pub fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), Trouble> {
     paths.into_iter().try_for_each(|path| look(path).map_err(|error| unwritable(path, &error)))
+}
+
+/// Refuses options of which two name one file: what one is to keep, or to read, the other would overwrite.
+pub fn apart<'a>(written: &[Option<&'a Path>], others: impl IntoIterator<Item = &'a Path>) -> Result<(), Trouble> {
+    let mut taken: Vec<_> = others.into_iter().map(place).collect();
+    for path in written.iter().copied().flatten().filter(|path| !path.exists() || path.is_file()) {
+        let place = place(path);
+        if taken.contains(&place) {
+            let path = path.display();
+            return Err(Trouble(format!(
+                "The file {path} is named twice, and would be overwritten. Name another one."
+            )));
+        }
+        taken.push(place);
+    }
+    Ok(())
+}
+
+/// Where the file is, or will be.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| fs::canonicalize(folder.join(".")).ok());
+    let new = folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name));
+    fs::canonicalize(path).unwrap_or(new)
 }
 
 fn look(path: &Path) -> io::Result<()> {

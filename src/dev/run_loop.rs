@@ -12,7 +12,7 @@ use super::{
     faults::Fault,
     invoke::from_milliseconds,
     kept::{Kept, unkept},
-    output::{check, print},
+    output::{apart, check, print},
     script::Script,
     stage::Stage,
     transcript::Transcript,
@@ -91,7 +91,7 @@ Examples:
 /// Runs the loop and prints how it went.
 pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     let script = Script::read(&options.script)?;
-    check([&options.effects, &options.metrics].into_iter().filter_map(Option::as_deref))?;
+    look_at_files(&options)?;
     let conversations = Kept::open(options.state.as_deref())?;
     let (db, metrics) = (options.db.as_deref(), options.metrics.as_deref());
     let stage = Stage::set(db, options.faults.clone(), false, metrics).await?;
@@ -126,6 +126,14 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     tell(tone, &format!("stopped: {}\n{}", report.stop, report.text()));
     print(format_args!("{}\n", transcript.document(&report)))?;
     written.map(|()| ExitCode::SUCCESS)
+}
+
+/// Whether the files of the options can be what they are named for.
+fn look_at_files(options: &RunLoop) -> Result<(), Trouble> {
+    let [effects, metrics, state] = [&options.effects, &options.metrics, &options.state].map(Option::as_deref);
+    let read = [Some(options.script.as_path()), options.db.as_deref()];
+    apart(&[effects, metrics, state], read.into_iter().flatten())?;
+    check([effects, metrics].into_iter().flatten())
 }
 
 /// The conversation that goes on, or a new one.
