@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, Memory, REPLAYED, Refusal, Request, as_sent, bounded,
+    ANSWER_LIMIT, Door, Event, Memory, REPLAYED, Refusal, Request, as_sent, bounded,
     converse_form::{Asked, Form, blocks, form},
     expressible,
     fit::{self, Spare},
@@ -44,10 +44,7 @@ pub(super) const DOOR: Door = Door {
     faults: expressible::on_converse,
 };
 
-/// For all results of one answer: under the 6 MB that Lambda carries.
-const ANSWER_LIMIT: usize = 5_500_000;
-
-/// The most calls of one message that are run. They run at once, and their results are in memory together.
+/// The most calls of one message that are run. They run at once, and what their tools hold is in memory together.
 const MOST_CALLS: usize = 256;
 /// The most calls that are still answered, each with the reason why it was not run, so that the conversation can go on. No
 /// model makes more; whoever sends them gets an error.

@@ -162,6 +162,32 @@ fn an_event_with_calls_at_two_places_is_refused_because_only_one_would_be_answer
 }
 
 #[test]
+fn a_tool_use_that_is_no_object_is_refused_with_what_would_be_right() {
+    let call = json!({ "toolUseId": "a", "name": "get_order", "input": {} });
+    for (odd, what) in [
+        (json!([call]), "a list"),
+        (json!([]), "a list"),
+        (json!(call.to_string()), "a text"),
+        (json!(1), "a number"),
+        (json!(null), "null"),
+    ] {
+        let block = json!({ "toolUse": odd });
+        let message = json!({ "role": "assistant", "content": [block] });
+        let list = json!([{ "toolUse": call }, block]);
+        for body in [block.clone(), list, message] {
+            if odd.is_null() && body != block {
+                continue; // a member that is null is absent
+            }
+            let sentence = refusal(event(body));
+            assert!(sentence.contains(&format!("is {what}, and must be an object")), "{sentence}");
+            assert!(sentence.contains("a list of blocks") && sentence.contains("No call"), "{sentence}");
+        }
+    }
+    let sentence = refusal(event(json!({ "ToolUse": [{ "ToolUseId": "a", "Name": "get_order" }] })));
+    assert!(sentence.contains("`ToolUse` is a list") && sentence.contains("ToolUseId"), "{sentence}");
+}
+
+#[test]
 fn data_that_looks_like_a_call_is_none() {
     let data =
         json!({ "toolUse": { "toolUseId": "b", "name": "x" }, "content": [], "role": "user", "stopReason": "x" });
