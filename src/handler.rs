@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{
     authorise::Authorise,
-    call::{Call, Deadline, Pipeline, Surroundings, Task, longest},
+    call::{Call, Deadline, Pipeline, Room, Surroundings, Task, longest},
     conversation_guard::{Limits, Watch},
     door::{self, Door, Event, Memory, Refusal, Request},
     outcome::{Changed, Failure, FailureKind, Outcome},
@@ -115,7 +115,7 @@ impl Handler {
             tracing::warn!(request_id = invocation.request_id, error_type = error.error_type, "not a tool call");
         })?;
         let origin = Origin::new(door.name, &invocation.request_id, invocation.trace_id.as_deref());
-        let around = Surroundings { origin, deadline, limit: door.limit };
+        let around = Surroundings { origin, deadline, limit: door.limit, room: Room::of(door::ANSWER_LIMIT) };
         let (toolbox, store) = (self.pipeline.toolbox(), self.pipeline.store());
         let watch = Watch::begin(&self.terms.limits, &mut request, toolbox, store, &deadline).await;
         let outcomes = self.run(request.calls, around).await;

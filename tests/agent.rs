@@ -357,6 +357,20 @@ async fn a_request_that_a_signal_or_a_kill_cuts_off_counts_in_the_turn_that_is_r
     }
 }
 
+#[tokio::test]
+async fn the_line_of_a_request_that_a_signal_cuts_off_has_its_attempts() {
+    let shop = Shop::open([Reply::Refused(429, "ThrottlingException"), Reply::Silence]).await;
+    let function = shop.launch(AGENT).await;
+    let answer = function.hand_out(message("How is it?").time_left(Duration::from_secs(30)));
+    function.output_when(|_| shop.model.requests().len() == 2).await;
+    function.signal("TERM");
+    report(&answer.await.expect("an answer"));
+    let output = function.output_when(|output| output.contains("\"Turns\"")).await;
+    let [line] = &lines_of(&output, "\"ModelRequests\"")[..] else { panic!("{output}") };
+    let counts = ["ModelGivenUp", "ModelRetries", "ModelThrottles"].map(|name| line[name].as_u64());
+    assert_eq!(counts, [1, 1, 1].map(Some), "{line}");
+}
+
 /// A model that makes an effect of each kind, and says so when they have been made.
 fn does_all(request: &Value) -> Reply {
     if request["messages"].as_array().unwrap().len() > 1 {

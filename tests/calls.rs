@@ -21,7 +21,7 @@ use action_group::{
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::{Database, terms};
+use support::{Database, Lines, terms};
 use tokio::sync::oneshot;
 
 /// A gate that blocks the threads of those who come.
@@ -195,4 +195,37 @@ async fn an_invocation_that_is_dropped_drops_its_calls() {
         begun = begun.1 => begun.expect("it has begun"),
     }
     dropped.1.await.expect_err("nobody sends: the sender is dropped");
+}
+
+/// Tells much.
+struct Tells;
+
+impl Tool for Tells {
+    const NAME: &'static str = "tells";
+    type Args = Order;
+    type Output = String;
+
+    fn policy(&self) -> Policy<Order> {
+        Policy::new(Effect::ReadOnly)
+    }
+
+    async fn call(&self, _: Order, _: &CallContext) -> Result<Success<String>, ToolError> {
+        Ok("x".repeat(340_000).into())
+    }
+}
+
+#[tokio::test]
+async fn a_result_for_which_the_answer_has_no_room_is_not_kept_until_the_last_call_has_ended() {
+    let toolbox = Toolbox::builder().tool(Tells).build().expect("a toolbox");
+    let (lines, store) = (Lines::default(), Database::start().await.store());
+    let pipeline = handler(toolbox, store, Box::new(lines.clone())).pipeline().clone();
+    let handler = Handler::new(pipeline, terms(Duration::from_secs(20)));
+    let things: Vec<_> = (0..20).map(|number| format!("t{number}")).collect();
+    let things: Vec<_> = things.iter().map(String::as_str).collect();
+    let answer = handler.handle(message("tells", &things)).await.expect("an answer");
+    let results = answer["content"].as_array().expect("results");
+    let told = results.iter().filter(|block| block["toolResult"]["status"] == "success").count();
+    assert_eq!((results.len(), told), (20, 16), "5.5 MB in all");
+    // A line is written when its call ends: had all results been kept until then, it would tell of a success.
+    assert_eq!(lines.text().matches("\"outcome\":\"too_large\"").count(), 4, "{}", lines.text());
 }

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, future::pending, sync::Arc, time::Duration};
 
 use action_group::{
     authorise::Decision,
-    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
+    call::{Arguments, Call, Deadline, Pipeline, Room, Surroundings},
     clock::{Clock, Timestamp},
     idempotency::Store,
     outcome::{Changed, Failure, FailureKind, Outcome},
@@ -155,7 +155,7 @@ fn pipeline(effect: Effect) -> (Pipeline, Lines) {
 
 fn around() -> Surroundings {
     let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(20));
-    Surroundings { origin: Origin::new("converse", "r-1", None), deadline, limit: 100_000 }
+    Surroundings { origin: Origin::new("converse", "r-1", None), deadline, limit: 100_000, room: Room::default() }
 }
 
 fn call(tool: &str) -> Call {

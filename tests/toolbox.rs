@@ -6,7 +6,7 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use action_group::{
-    call::{Call, Deadline, Pipeline, Surroundings},
+    call::{Call, Deadline, Pipeline, Room, Surroundings},
     clock::Clock,
     outcome::FailureKind,
     telemetry::{Origin, Telemetry},
@@ -55,7 +55,7 @@ async fn a_call_of_an_unknown_tool_is_answered_with_the_names_that_exist() {
     let toolbox = Toolbox::builder().tool(Idle(DAY)).build().expect("a toolbox");
     let pipeline = Pipeline::new(Arc::new(toolbox), database.store(), Arc::new(telemetry));
     let deadline = Deadline::new(None, Duration::from_millis(500), Duration::from_secs(3));
-    let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000 };
+    let around = Surroundings { origin: Origin::default(), deadline, limit: 100_000, room: Room::default() };
     let outcome = pipeline.run(Call { tool: "idel".into(), ..Call::default() }, &around).await;
     let failure = outcome.failure().expect("there is none");
     assert_eq!(failure.kind(), FailureKind::UnknownTool);

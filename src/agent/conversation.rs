@@ -125,7 +125,7 @@ pub struct ToolUse {
     /// The arguments, as the model wrote them.
     #[serde(default)]
     pub input: Value,
-    /// `server_tool_use` where the provider runs it, and we must not.
+    /// `server_tool_use` where the provider runs it, and we must not; nothing in a call of ours.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 }

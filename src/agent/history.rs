@@ -29,8 +29,11 @@ use crate::{
     idempotency::hex,
 };
 
-/// What the provider runs, and we must not.
-const SERVER: &str = "server_tool_use";
+/// Whether a call of this type is one that the provider runs, and we must not. Bedrock marks those with `server_tool_use`;
+/// a type that is not known may be the next mark. A client's call has none (some write Anthropic's `tool_use`).
+fn is_providers(kind: Option<&str>) -> bool {
+    kind.is_some_and(|kind| kind != "tool_use")
+}
 
 /// A call that a message asks for: with the id that its result must have, but the name and arguments that the model wrote.
 #[derive(Clone, PartialEq)]
@@ -60,7 +63,7 @@ pub(super) fn clean(message: Message, tools: &Tools, mut seen: BTreeSet<String>)
                     kind: kind.clone(),
                 };
                 content.push(Block::ToolUse(shown));
-                if kind.as_deref() == Some(SERVER) {
+                if is_providers(kind.as_deref()) {
                     of_server.push((original, id));
                 } else {
                     wanted.push(Wanted { original, id, tool: name, input });
@@ -90,7 +93,7 @@ fn pair(content: &mut Vec<Block>) {
     let (mut open, mut alone) = (Vec::new(), Vec::new());
     for (index, block) in content.iter_mut().enumerate() {
         match block {
-            Block::ToolUse(asked) if asked.kind.as_deref() == Some(SERVER) => {
+            Block::ToolUse(asked) if is_providers(asked.kind.as_deref()) => {
                 open.push((asked.tool_use_id.clone(), index));
             }
             Block::ToolResult(result) => match open.iter().position(|(id, _)| *id == result.tool_use_id) {

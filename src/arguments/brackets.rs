@@ -115,7 +115,7 @@ fn split(inner: &str) -> Result<Vec<&str>, &'static str> {
             '[' => closing.push(']'),
             '{' => closing.push('}'),
             ']' | '}' if closing.pop() != Some(c) => return Err(UNEQUAL),
-            ',' if closing.is_empty() && parts.len() == MOST_PARTS => return Err(MANY),
+            ',' if closing.is_empty() && parts.len() + 1 == MOST_PARTS => return Err(MANY), // and one comes after it
             ',' if closing.is_empty() => {
                 parts.push(inner[start..at].trim());
                 start = at + 1;
@@ -148,8 +148,10 @@ mod tests {
     fn a_list_in_brackets_has_an_end() {
         let list = |items: usize| format!("[{}]", vec!["a"; items].join(","));
         assert_eq!(read(&texts(), &list(MOST_PARTS)).map(|list| list.as_array().map(Vec::len)), Ok(Some(MOST_PARTS)));
-        let fault = read(&texts(), &list(3_000_000)).expect_err("too many");
-        assert!(fault.contains("more than 10000 parts") && fault.len() < 1_000, "{fault}");
+        for more in [MOST_PARTS + 1, 3_000_000] {
+            let fault = read(&texts(), &list(more)).expect_err("too many");
+            assert!(fault.contains("more than 10000 parts") && fault.len() < 1_000, "{fault}");
+        }
     }
 
     #[test]

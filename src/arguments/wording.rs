@@ -54,7 +54,7 @@ pub(super) fn list<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> Stri
 }
 
 /// What the schema asks for: `a whole number from 1 to 50`.
-pub(super) fn expected(schema: &Value) -> String {
+pub(crate) fn expected(schema: &Value) -> String {
     if let Some(choices) = schema["enum"].as_array() {
         return format!("{}{}", if choices.len() == 1 { "" } else { "one of " }, list(choices.iter()));
     }

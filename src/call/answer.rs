@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 
+use super::room::Room;
 use crate::{
     idempotency::{Claim, Record, Stored},
     outcome::{Failure, left_out, too_large},
@@ -56,17 +57,16 @@ pub(super) struct Answer {
     pub replayed: bool,
 }
 
-/// Keeps a result within what the door can answer with. A read says how to ask for less; of an effect the model must
-/// learn that it happened, whatever its size.
-pub(super) fn fit(tool: &Definition, answer: Answer, limit: usize) -> Result<Answer, Failure> {
+/// Keeps a result within what the door can answer with, alone and beside the others of its event. A read says how to ask
+/// for less; of an effect the model must learn that it happened, whatever its size.
+pub(super) fn fit(tool: &Definition, answer: Answer, limit: usize, room: &Room) -> Result<Answer, Failure> {
     let size = answer.size;
-    if size <= limit {
-        return Ok(answer);
+    let fits = if size > limit { Err(limit) } else { room.take(size) };
+    match fits {
+        Ok(()) => Ok(answer),
+        Err(most) if tool.effect == Effect::ReadOnly => Err(too_large(size, most, tool.wording.nothing.clone())),
+        Err(_) => Ok(Answer { result: left_out(size), ..answer }),
     }
-    if tool.effect != Effect::ReadOnly {
-        return Ok(Answer { result: left_out(size), ..answer });
-    }
-    Err(too_large(size, limit, tool.wording.nothing.clone()))
 }
 
 /// The bytes of a value's texts, and one for each value: less than its JSON has, and found without reading the texts.
@@ -127,6 +127,45 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::tool::{CallContext, Policy, Tool, Toolbox};
+
+    /// Do it.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+
+    struct Any(Effect);
+
+    impl Tool for Any {
+        const NAME: &'static str = "any";
+        type Args = Nothing;
+        type Output = Value;
+
+        fn policy(&self) -> Policy<Nothing> {
+            Policy::new(self.0)
+        }
+
+        async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<Value>, ToolError> {
+            Ok(Value::Null.into())
+        }
+    }
+
+    /// Of results of these sizes, which are told.
+    fn told(effect: Effect, sizes: [usize; 5]) -> [Option<bool>; 5] {
+        let toolbox = Toolbox::builder().tool(Any(effect)).build().expect("a toolbox");
+        let (tool, room) = (toolbox.iter().next().expect("a tool").definition(), Room::of(100));
+        sizes.map(|size| {
+            let answer = Answer { result: json!("x"), size, replayed: false };
+            fit(tool, answer, 50, &room).ok().map(|answer| answer.result == json!("x"))
+        })
+    }
+
+    #[test]
+    fn results_have_the_room_in_the_order_in_which_they_come_and_one_that_has_none_takes_none() {
+        let sizes = [40, 51, 50, 11, 10];
+        assert_eq!(told(Effect::ReadOnly, sizes), [Some(true), None, Some(true), None, Some(true)]);
+        let done = [true, false, true, false, true].map(Some);
+        assert_eq!(told(Effect::Keyed, sizes), done, "what was done is told, without its result");
+    }
 
     #[test]
     fn a_large_result_is_not_written_on_the_thread_that_waits_for_it() {

@@ -16,7 +16,7 @@
 //! | `retry`, `budget` | whether to try again, and when; how much retrying a backend can bear |
 //! | `explain` | what the model is told of a call whose attempts failed |
 //! | `refusal` | what it is told of a call that its record keeps from running, or that cannot see it |
-//! | `answer` | a result, within what the door can answer with, and as a replay |
+//! | `answer`, `room` | a result, within what the door can answer with, and as a replay; the room that results share |
 //! | `lines` | the metric line and the log line, whatever ends the call |
 
 mod answer;
@@ -33,6 +33,7 @@ mod pipeline;
 mod recorded;
 mod refusal;
 mod retry;
+mod room;
 mod run;
 mod standing;
 mod task;
@@ -57,6 +58,7 @@ pub use self::{
     deadline::{ANSWER, Deadline},
     pipeline::Pipeline,
     retry::{MAX_REQUESTS, longest},
+    room::Room,
     standing::Standing,
 };
 
@@ -88,6 +90,8 @@ pub struct Surroundings {
     pub deadline: Deadline,
     /// The largest result, in bytes of JSON, that the door can answer with.
     pub limit: usize,
+    /// What all results of the event may have together.
+    pub room: Room,
 }
 
 /// The arguments of a call.

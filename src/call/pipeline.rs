@@ -132,7 +132,7 @@ impl Pipeline {
             (Some(key), _) => self.run_recorded(&mut run, key).await,
         };
         let answer = answer.map_err(|failure| keeping_doubt(entry.definition(), failure, run.maybe_done))?;
-        fit(entry.definition(), answer, around.limit)
+        fit(entry.definition(), answer, around.limit, &around.room)
     }
 
     /// Finds the tool. A name that is nearly right is another name.

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::{database::Tables, seed};
+use super::{seed, tables::Tables};
 use crate::{
     tool::{Reconciled, ToolError},
     tools::{Carrier, Email, LabelOrder, Mailer},

@@ -18,7 +18,7 @@ use crate::idempotency::Verdict;
 
 /// Try the function without AWS: the same code as on Lambda, against a DynamoDB inside this process.
 #[derive(Debug, Parser)]
-#[command(name = "dev", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+#[command(name = "dev", version, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

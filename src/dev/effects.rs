@@ -5,7 +5,7 @@
 //!  "labels": [], "emails": [], "calls": {"get_order": 0, "refund_order": 1}}
 //! ```
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{collections::BTreeMap, io::Write, path::Path};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -13,8 +13,9 @@ use serde_json::{Map, Value};
 use super::{
     Trouble,
     backends::{KIND, MADE_AT, REFERENCE},
-    database::Tables,
+    output::{create, unwritable},
     seed,
+    tables::Tables,
 };
 
 type Row = Map<String, Value>;
@@ -45,26 +46,8 @@ impl Effects {
     /// Writes them to a file.
     pub fn write(&self, path: &Path) -> Result<(), Trouble> {
         let json = serde_json::to_string(self).map_err(|error| Trouble(error.to_string()))?;
-        fs::write(path, json + "\n").map_err(|error| unwritable(path, &error))
+        create(path)?.write_all((json + "\n").as_bytes()).map_err(|error| unwritable(path, &error))
     }
-}
-
-/// Looks whether the file can be written, before anything is done of which it would tell. A file that is there keeps what it
-/// holds, and none is left where none was: a process that is killed says nothing.
-pub fn check(path: &Path) -> Result<(), Trouble> {
-    let looked = match fs::metadata(path) {
-        Ok(found) if found.is_file() || found.is_dir() => fs::OpenOptions::new().append(true).open(path).map(drop),
-        Ok(_) => Ok(()), // to open a pipe is to be waited for
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::File::create_new(path).and_then(|_| fs::remove_file(path))
-        }
-        Err(error) => Err(error),
-    };
-    looked.map_err(|error| unwritable(path, &error))
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Trouble {
-    Trouble(format!("The file {} cannot be written: {error}.", path.display()))
 }
 
 /// The rows by the time they were made, without what is of use here only.

@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use super::beside::beside;
+
 /// How every database in a file begins (<https://www.sqlite.org/fileformat.html>).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 /// The first table that the embedded database makes, as SQLite writes it down.
@@ -18,11 +20,10 @@ const ANY: &[u8] = b"CREATE TABLE";
 ///
 /// What cannot be read is left to SQLite to complain about.
 pub fn is_foreign(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned(); // holds what is not in the file yet
-    log.push("-wal");
+    let log = beside(path, "-wal"); // holds what is not in the file yet
     // Another process may be making it. In this order a table that moves from the log into the file is not missed, nor is
     // one of ours that came second taken for somebody's.
-    let has = |words| holds(log.as_ref(), words) || holds(path, words);
+    let has = |words| holds(&log, words) || holds(path, words);
     begins_a_database(path).unwrap_or(false) && has(ANY) && !has(OWN)
 }
 

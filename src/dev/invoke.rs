@@ -1,12 +1,6 @@
 //! `dev invoke`: files in, one line of JSON for each out.
 
-use std::{
-    fs::File,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use clap::Args;
@@ -16,10 +10,9 @@ use tokio::time::Instant;
 use super::{
     Trouble,
     account::{Tone, milliseconds, tell},
-    effects,
     faults::Fault,
     input::{Input, read_all},
-    output::print,
+    output::{apart, check, print},
     stage::Stage,
 };
 use crate::{
@@ -76,7 +69,7 @@ Kinds of fault:
   huge                 the result has 2 MB; the effect is made
 
 Exit code: 0 if each invocation was answered (a tool's error is an answer), 1 if any was a function error, 2 for bad
-usage or a file that cannot be read.
+usage or a file that cannot be read or written, which is found out before anything runs.
 
 Examples:
   dev invoke events/converse/get-order.json
@@ -91,22 +84,19 @@ pub(super) fn from_milliseconds(text: &str) -> Result<Duration, &'static str> {
 /// Runs the files and says how it went.
 pub async fn run(options: Invoke) -> Result<ExitCode, Trouble> {
     let inputs = read_all(&options.files)?;
-    options.effects.as_deref().map(effects::check).transpose()?;
-    let metrics = options.metrics.as_deref().map(create).transpose()?;
-    let stage = Arc::new(Stage::set(options.db.as_deref(), options.faults, options.mail_log, metrics).await?);
+    let (db, effects, metrics) = (options.db.as_deref(), options.effects.as_deref(), options.metrics.as_deref());
+    apart(&[effects, metrics], options.files.iter().map(PathBuf::as_path).chain(db))?;
+    check([effects, metrics].into_iter().flatten())?;
+    let stage = Arc::new(Stage::set(db, options.faults, options.mail_log, metrics).await?);
     let all_answered = if options.concurrent {
         at_once(&stage, inputs, options.deadline).await?
     } else {
         one_by_one(&stage, inputs, options.deadline).await?
     };
-    if let Some(path) = &options.effects {
+    if let Some(path) = effects {
         stage.effects()?.write(path)?;
     }
     Ok(if all_answered { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-pub(super) fn create(path: &Path) -> Result<File, Trouble> {
-    File::create(path).map_err(|error| Trouble(format!("The file {} cannot be written: {error}.", path.display())))
 }
 
 async fn one_by_one(stage: &Stage, inputs: Vec<Input>, deadline: Duration) -> Result<bool, Trouble> {

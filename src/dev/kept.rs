@@ -1,6 +1,9 @@
 //! The conversation of `dev run-loop`, which may outlive the process in a file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
@@ -8,6 +11,7 @@ use serde_json::Value;
 
 use super::{
     Trouble,
+    beside::Unplaced,
     lock::{Held, Lock},
 };
 use crate::agent::{
@@ -40,10 +44,21 @@ impl Kept {
     pub fn open(file: Option<&Path>) -> Result<Self, Trouble> {
         let lock = file.map(Lock::take).transpose().map_err(|Held| in_use(file))?.flatten();
         let state = file.filter(|file| file.exists()).map(read).transpose()?;
+        file.map_or(Ok(()), look)?;
         let new = || format!("local-{:016x}", rand::random::<u64>());
         let id = state.map_or_else(new, |state| state.conversation);
         Ok(Self { id, file: file.map(Path::to_owned), memory: InMemory::default(), _lock: lock })
     }
+}
+
+/// Looks whether a save will find room beside the file.
+fn look(file: &Path) -> Result<(), Trouble> {
+    Unplaced::make(file).map(drop).map_err(|error| Trouble(unkept(file, error)))
+}
+
+/// Why there is no conversation in this file.
+pub fn unkept(file: &Path, error: impl Display) -> String {
+    format!("The conversation cannot be kept in {}: {error}.", file.display())
 }
 
 fn in_use(file: Option<&Path>) -> Trouble {
@@ -92,9 +107,8 @@ fn save(file: &Path, id: &str, run: &AgentRun, after: Option<Revision>) -> Resul
     let run = serde_json::to_value(run).map_err(unavailable)?;
     let state = State { conversation: id.to_owned(), revision, run };
     let state = serde_json::to_vec(&state).map_err(unavailable)?;
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new"); // a name that is nobody else's: of `talk.txt`, which may be kept beside `talk.json`, it is another
-    std::fs::write(&new, state).and_then(|()| std::fs::rename(&new, file)).map_err(unavailable)?;
+    let new = Unplaced::make(file).map_err(unavailable)?;
+    std::fs::write(new.path(), state).and_then(|()| new.put(file)).map_err(unavailable)?;
     Ok(Revision(revision))
 }
 
@@ -110,11 +124,15 @@ mod tests {
     #[test]
     fn a_save_touches_no_file_but_its_own() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (file, others) = (folder.path().join("talk.json"), folder.path().join("talk.new"));
-        std::fs::write(&others, "mine").expect("it is written");
+        let [file, others @ ..] = ["talk.json", "talk.new", "talk.json.new"].map(|name| folder.path().join(name));
+        for other in &others {
+            std::fs::write(other, "mine").expect("it is written");
+        }
         let run = AgentRun::new(Limits::new(1_000), Tools::default());
         save(&file, "c", &run, None).expect("it is saved");
-        assert_eq!(std::fs::read_to_string(&others).expect("it is there"), "mine");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+        for other in others {
+            assert_eq!(std::fs::read_to_string(other).expect("it is there"), "mine");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 3);
     }
 }

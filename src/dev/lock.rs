@@ -2,18 +2,25 @@
 //!
 //! The operating system holds the lock, so that a process that dies leaves none. It is not on the file itself: that is put in
 //! place anew at each save, or is SQLite's, whose own locks end when anybody in the process closes the file.
+//!
+//! A file of this name that was not made here serves as well, and is neither changed nor removed.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io,
+    io::{self, ErrorKind, Read, Seek, Write},
     path::{Path, PathBuf},
 };
+
+use super::beside::beside;
+
+/// What a lock that was made here holds, by whichever process.
+const OWN: &[u8] = b"Made by `dev`, to keep other processes from the file beside it.\n";
 
 /// The lock. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
-    _file: File,
+    file: File,
 }
 
 /// Another process has it.
@@ -40,17 +47,15 @@ impl Lock {
 
     /// `None` if another has it.
     fn on(file: &Path, lock: impl Fn(&File) -> io::Result<bool>) -> io::Result<Option<Self>> {
-        let mut path = file.as_os_str().to_owned();
-        path.push(".lock");
-        let path = PathBuf::from(path);
+        let path = beside(file, ".lock");
         loop {
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+            let file = open(&path)?;
             if !lock(&file)? {
                 return Ok(None);
             }
             // Whoever had it before has taken the file away, and a third may have made another.
             if is_at(&file, &path) {
-                return Ok(Some(Self { path, _file: file }));
+                return Ok(Some(Self { path, file }));
             }
         }
     }
@@ -58,10 +63,34 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if cfg!(unix) {
+        if cfg!(unix) && is_own(&mut self.file) {
             let _ = std::fs::remove_file(&self.path); // it would only lie about
         }
     }
+}
+
+/// Opens the file, or makes it.
+fn open(path: &Path) -> io::Result<File> {
+    let options = || OpenOptions::new().read(true).write(true).clone();
+    loop {
+        match options().create_new(true).open(path) {
+            Ok(mut file) => return file.write_all(OWN).map(|()| file),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        match options().open(path) {
+            // It was taken away meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound && !path.is_symlink() => {}
+            opened => return opened,
+        }
+    }
+}
+
+/// Whether it was made here.
+fn is_own(file: &mut File) -> bool {
+    let mut holds = Vec::new();
+    let read = file.rewind().and_then(|()| file.take(1 + OWN.len() as u64).read_to_end(&mut holds));
+    read.is_ok() && holds == OWN
 }
 
 /// Whether the file at this path is this one.
@@ -108,6 +137,28 @@ mod tests {
         };
         std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(work))));
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn a_file_of_that_name_that_was_there_before_serves_and_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, lock] = ["talk.json", "talk.json.lock"].map(|name| folder.path().join(name));
+        for content in ["mine", ""] {
+            std::fs::write(&lock, content).expect("it is written");
+            let first = Lock::take(&file).expect("nobody has it").expect("a folder that can be written");
+            assert!(Lock::take(&file).is_err());
+            drop(first);
+            assert_eq!(std::fs::read_to_string(&lock).ok().as_deref(), Some(content));
+        }
+    }
+
+    #[test]
+    fn a_lock_that_a_dead_process_has_left_is_taken_and_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [file, lock] = ["talk.json", "talk.json.lock"].map(|name| folder.path().join(name));
+        std::fs::write(&lock, OWN).expect("it is written");
+        drop(Lock::wait(&file).expect("a folder that can be written"));
+        assert!(!cfg!(unix) || !lock.exists());
     }
 
     #[test]

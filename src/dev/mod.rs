@@ -9,14 +9,15 @@
 //! | `invoke` | `dev invoke`: files in, one line for each out |
 //! | `input` | what a file given to `invoke` holds |
 //! | `run_loop`, `script`, `kept`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
-//! | `lock` | a file that one process at a time may work on |
+//! | `beside`, `lock` | files beside one that is kept; one that a single process at a time may work on |
 //! | `chat` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
 //! | [`database`] | the embedded DynamoDB |
+//! | `tables` | its tables, in memory or in a file |
 //! | `foreign` | whether a file is another program's database |
-//! | `seed` | its tables and the demo data |
+//! | `seed` | which tables there are, and the demo data |
 //! | `backends` | the demo carrier and the demo mailer |
 //! | `faults` | what `--fault` asks for, and how often each backend was called |
 //! | `faulty` | a tool that misbehaves |
@@ -25,7 +26,7 @@
 //! | [`template`] | the tool schemas in `template.yaml` |
 //! | [`panels`], [`dashboard`], [`alarms`] | what is shown of each tool, and the templates in `infra/` |
 //! | [`stacks`] | what those templates have in common |
-//! | `account`, `output` | what stderr tells about each call; what stdout gets |
+//! | `account`, `output` | what stderr tells about each call; what stdout and the files of options get |
 //!
 //! All of it is behind the feature `dev`, which the Lambda build switches off.
 
@@ -40,6 +41,7 @@ mod account;
 pub mod alarms;
 mod approve;
 mod backends;
+mod beside;
 mod chat;
 mod cli;
 mod commits;
@@ -62,6 +64,7 @@ mod seed;
 mod serve;
 pub mod stacks;
 mod stage;
+mod tables;
 pub mod template;
 mod transcript;
 

@@ -10,9 +10,9 @@ use super::{
     Trouble,
     account::{Tone, tell},
     faults::Fault,
-    invoke::{create, from_milliseconds},
-    kept::Kept,
-    output::print,
+    invoke::from_milliseconds,
+    kept::{Kept, unkept},
+    output::{apart, check, print},
     script::Script,
     stage::Stage,
     transcript::Transcript,
@@ -80,7 +80,8 @@ report, the whole hand-off. All else is on stderr.
 
 Ctrl-C and SIGTERM end the loop with its report.
 
-Exit code: 0 however the loop ended, 1 if the conversation could not be kept, 2 for bad usage or a bad script.
+Exit code: 0 however the loop ended, 1 if the conversation could not be kept, 2 for bad usage, a bad script or
+a file that cannot be written, which is found out before anything runs.
 
 Examples:
   dev run-loop examples/loop/look-up.json
@@ -90,9 +91,10 @@ Examples:
 /// Runs the loop and prints how it went.
 pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     let script = Script::read(&options.script)?;
+    look_at_files(&options)?;
     let conversations = Kept::open(options.state.as_deref())?;
-    let metrics = options.metrics.as_deref().map(create).transpose()?;
-    let stage = Stage::set(options.db.as_deref(), options.faults.clone(), false, metrics).await?;
+    let (db, metrics) = (options.db.as_deref(), options.metrics.as_deref());
+    let stage = Stage::set(db, options.faults.clone(), false, metrics).await?;
     let (run, revision) = conversation(&options, &script, &conversations, &stage).await?;
     let ending = ended_by_signal(&stage);
     let host = Instant::now().checked_add(options.deadline);
@@ -113,9 +115,7 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
         Ok(end) => end.report,
         Err(error) => {
             let why = match (&error, &options.state) {
-                (SaveError::Unavailable(source), Some(file)) => {
-                    format!("The conversation cannot be kept in {}: {source}.", file.display())
-                }
+                (SaveError::Unavailable(source), Some(file)) => unkept(file, source),
                 _ => error.to_string(),
             };
             tell(Tone::Bad, &format!("error: {why}"));
@@ -126,6 +126,14 @@ pub async fn run(options: RunLoop) -> Result<ExitCode, Trouble> {
     tell(tone, &format!("stopped: {}\n{}", report.stop, report.text()));
     print(format_args!("{}\n", transcript.document(&report)))?;
     written.map(|()| ExitCode::SUCCESS)
+}
+
+/// Whether the files of the options can be what they are named for.
+fn look_at_files(options: &RunLoop) -> Result<(), Trouble> {
+    let [effects, metrics, state] = [&options.effects, &options.metrics, &options.state].map(Option::as_deref);
+    let read = [Some(options.script.as_path()), options.db.as_deref()];
+    apart(&[effects, metrics, state], read.into_iter().flatten())?;
+    check([effects, metrics].into_iter().flatten())
 }
 
 /// The conversation that goes on, or a new one.

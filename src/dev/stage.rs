@@ -1,7 +1,6 @@
 //! The function with everything around it: the embedded DynamoDB, the demo backends and the faults that were asked for.
 
 use std::{
-    fs::File,
     io::{Write, sink},
     path::Path,
     sync::Arc,
@@ -15,11 +14,13 @@ use super::{
     account::Told,
     backends::{DemoCarrier, DemoMailer},
     commits,
-    database::{Embedded, Tables, http_client, sdk_config},
+    database::{Embedded, http_client, sdk_config},
     effects::Effects,
     faults::{Backstage, Fault},
     faulty::Faulty,
+    output::create,
     schema, seed,
+    tables::Tables,
 };
 use crate::{
     app,
@@ -45,14 +46,17 @@ impl Stage {
         db: Option<&Path>,
         faults: Vec<Fault>,
         mail_log: bool,
-        metrics: Option<File>,
+        metrics: Option<&Path>,
     ) -> Result<Self, Trouble> {
         let (settings, own) = read_settings()?;
         let backstage = Arc::new(Backstage::new(schema::toolbox()?.names(), faults)?);
         let database = Embedded::start(db, 0).await?;
         let sdk = sdk_config(&database.endpoint(), commits::watching(http_client(), Arc::clone(&backstage)));
         let toolbox = toolbox(&own, database.tables(), mail_log, &sdk)?.map(|tool| on_stage(tool, &backstage));
-        let metrics: Box<dyn Write + Send> = metrics.map_or_else(|| Box::new(sink()) as _, |file| Box::new(file) as _);
+        let metrics: Box<dyn Write + Send> = match metrics {
+            Some(path) => Box::new(create(path)?), // which empties it: after all else that may fail
+            None => Box::new(sink()),
+        };
         let handler = app::assemble(&settings, toolbox, &sdk, metrics).map_err(|error| Trouble(error.to_string()))?;
         Ok(Self { handler, reserve: settings.reserve, database, backstage })
     }

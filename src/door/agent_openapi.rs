@@ -201,10 +201,15 @@ fn translated(schema: &Value) -> Value {
             "exclusiveMaximum" => translated.extend([("maximum".into(), value.clone()), (name.clone(), json!(true))]),
             "items" => drop(translated.insert(name.clone(), self::translated(value))),
             "properties" => drop(translated.insert(name.clone(), each_translated(value))),
-            // The body is taken apart into names and values on the way; what is not declared cannot come through.
+            // The body is taken apart into names and values on the way; what is not declared cannot come through. What a
+            // map holds is said in words.
             "additionalProperties" | "$schema" | "title" => {}
             _ => drop(translated.insert(name.clone(), value.clone())),
         }
+    }
+    if let Some(values) = prose::values(schema) {
+        let own = schema["description"].as_str().into_iter().map(String::from);
+        translated.insert("description".into(), own.chain([values]).collect::<Vec<_>>().join(" ").into());
     }
     Value::Object(translated)
 }

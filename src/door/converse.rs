@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Door, Event, Memory, REPLAYED, Refusal, Request, as_sent, bounded,
+    ANSWER_LIMIT, Door, Event, Memory, REPLAYED, Refusal, Request, as_sent, bounded,
     converse_form::{Asked, Form, blocks, form},
     expressible,
     fit::{self, Spare},
@@ -44,10 +44,7 @@ pub(super) const DOOR: Door = Door {
     faults: expressible::on_converse,
 };
 
-/// For all results of one answer: under the 6 MB that Lambda carries.
-const ANSWER_LIMIT: usize = 5_500_000;
-
-/// The most calls of one message that are run. They run at once, and their results are in memory together.
+/// The most calls of one message that are run. They run at once, and what their tools hold is in memory together.
 const MOST_CALLS: usize = 256;
 /// The most calls that are still answered, each with the reason why it was not run, so that the conversation can go on. No
 /// model makes more; whoever sends them gets an error.
@@ -98,21 +95,31 @@ fn calls(
             first.objection = Some(objection.cloned().unwrap_or_else(|| doubled(id)));
         } else {
             places.insert(id, calls.len());
+            let objection = objection.cloned().or_else(|| strange(spelling.get(tool_use, "type")));
             calls.push(call(id, [spelling.get(tool_use, "name"), spelling.get(tool_use, "input")], objection, toolbox));
         }
     }
     Ok(calls)
 }
 
-fn call(id: &str, [name, input]: [Option<&Value>; 2], objection: Option<&Failure>, toolbox: &Toolbox) -> Call {
+fn call(id: &str, [name, input]: [Option<&Value>; 2], objection: Option<Failure>, toolbox: &Toolbox) -> Call {
     let name = name.and_then(Value::as_str);
     Call {
         tool: name.map(bounded).unwrap_or_default(),
         arguments: Arguments::from_json(input.cloned().unwrap_or_default()),
         id: Some(String::from(id)),
-        objection: objection.cloned().or_else(|| name.is_none().then(|| nameless("The call", toolbox))),
+        objection: objection.or_else(|| name.is_none().then(|| nameless("The call", toolbox))),
         ..Call::default()
     }
+}
+
+/// What is said of a call of a type that is not known. A client's call has none (some write Anthropic's `tool_use`); one
+/// whose provider may have run it already must not be run a second time here.
+fn strange(kind: Option<&Value>) -> Option<Failure> {
+    let kind = kind.filter(|kind| !kind.is_null() && *kind != "tool_use")?;
+    let name = kind.as_str().map_or_else(|| String::from("that is no text"), |kind| format!("{:?}", bounded(kind)));
+    let text = format!("The call has a type {name}, which is not known here, so it was not run.");
+    Some(Failure::new(FailureKind::Rejected, text))
 }
 
 /// `[a-zA-Z0-9_.:-]{1,64}`, as the service model of bedrock-runtime has it.

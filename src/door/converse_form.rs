@@ -7,7 +7,10 @@
 use serde_json::Value;
 
 use super::{Event, Refusal, spelling::Spelling};
-use crate::outcome::{Failure, FailureKind};
+use crate::{
+    call::kind_of,
+    outcome::{Failure, FailureKind},
+};
 
 /// The form of the event, which the answer takes too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +88,7 @@ impl<'a> Asked<'a> {
         let all = || asked.iter().map(|(_, tool_use)| *tool_use);
         let parts: Vec<_> = levels(body, spelling).into_iter().chain(blocks.iter().copied()).chain(all()).collect();
         refuse_mixed(&parts, spelling)?;
+        refuse_shapeless(all(), spelling)?;
         refuse_scattered(spelling, body, &blocks, all())?;
         let is_servers = |part: &Value| spelling.get(part, "type").is_some_and(|kind| kind == "server_tool_use");
         let ours = asked.iter().filter(|(block, tool_use)| !is_servers(block) && !is_servers(tool_use));
@@ -149,6 +153,17 @@ fn refuse_mixed(parts: &[&Value], spelling: Spelling) -> Result<(), Refusal> {
         return Err(Refusal(String::from(text)));
     }
     Ok(())
+}
+
+/// Refuses an event where something else than one call stands under a `toolUse`: several, or a call as text.
+fn refuse_shapeless<'a>(mut tool_uses: impl Iterator<Item = &'a Value>, spelling: Spelling) -> Result<(), Refusal> {
+    let Some(odd) = tool_uses.find(|tool_use| !tool_use.is_object()) else { return Ok(()) };
+    let [tool_use, id, name, input] = ["toolUse", "toolUseId", "name", "input"].map(|name| spelling.key(name));
+    Err(Refusal(format!(
+        "A `{tool_use}` is {}, and must be an object with {id}, {name} and {input}. For several calls send a list of blocks, \
+         `[{{\"{tool_use}\": {{…}}}}, …]`. No call of the event was run.",
+        kind_of(odd)
+    )))
 }
 
 /// Refuses an event with calls at two places, as a block that is a message too: the answer has the form of one of them,

@@ -1,8 +1,9 @@
 //! What is said in place of a result that does not fit its answer.
 //!
-//! The pipeline measures each result against [`Door::limit`](super::Door::limit) before it is stored. Two things only a
-//! door can see: a body that grows when it is written as text inside JSON, and many results in one answer. By then the
-//! effect of a write is done, so that it stays a success.
+//! The pipeline measures each result against [`Door::limit`](super::Door::limit), and all of an event's against
+//! [`ANSWER_LIMIT`](super::ANSWER_LIMIT), as soon as it is there. Two things only a door can see: a body that grows when it
+//! is written as text inside JSON, and failures that take of the room of results. By then the effect of a write is done, so
+//! that it stays a success.
 
 use std::borrow::Cow;
 

@@ -87,6 +87,9 @@ impl Event {
     }
 }
 
+/// For all results of one answer, in bytes: under the 6 MB that Lambda carries.
+pub const ANSWER_LIMIT: usize = 5_500_000;
+
 /// One wire format.
 #[derive(Clone, Copy)]
 pub struct Door {

@@ -9,6 +9,8 @@
 //! | `"enum": ["dhl", "ups"]` | `One of "dhl", "ups".` |
 //! | `"minLength": 1, "maxLength": 200` | `1 to 200 characters.` |
 //! | `"pattern": "^ORD-[0-9]{5}$"` | `Pattern: ^ORD-[0-9]{5}$` |
+//! | `"additionalProperties": {"type": "integer"}` | `Any names, each value a whole number.` |
+//! | `"properties": {"sku": {"type": "string"}}`, for agents | `With sku (a text).` |
 
 use serde_json::Value;
 
@@ -36,9 +38,41 @@ pub(super) fn description(schema: &Value) -> String {
     sentences(schema).join(" ")
 }
 
-/// [`description`] in `most` characters: what does not fit is left out, sentence by sentence from the end.
+/// [`description`] with the fields of an object, or of the objects in a list, in `most` characters: what does not fit is
+/// left out, sentence by sentence from the end.
 pub(super) fn short_description(schema: &Value, most: usize) -> String {
-    joined_within(sentences(schema), most)
+    let own = fields(schema).map(|fields| format!("With {fields}."));
+    let each = fields(&schema["items"]).map(|fields| format!("Each with {fields}."));
+    joined_within(sentences(schema).into_iter().chain(own).chain(each).collect(), most)
+}
+
+/// The fields of an object: `sku (a text), count (a whole number; optional)`.
+fn fields(schema: &Value) -> Option<String> {
+    let properties = schema["properties"].as_object().filter(|properties| !properties.is_empty())?;
+    let is_required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
+    let (required, optional): (Vec<_>, Vec<_>) = properties.iter().partition(|(name, _)| is_required(name));
+    let required = required.into_iter().map(|(name, schema)| format!("{name} ({})", shape(schema)));
+    let optional = optional.into_iter().map(|(name, schema)| format!("{name} ({}; optional)", shape(schema)));
+    Some(required.chain(optional).collect::<Vec<_>>().join(", "))
+}
+
+/// What the schema asks for, down to the last field.
+fn shape(schema: &Value) -> String {
+    let own = fields(schema).map(|fields| format!(" with {fields}"));
+    let each = fields(&schema["items"]).map(|fields| format!(", each with {fields}"));
+    let any = any(schema).map(|any| format!(" with {any}"));
+    std::iter::once(wording::expected(schema)).chain(own).chain(each).chain(any).collect()
+}
+
+/// What a map holds, whose names are anyone's.
+fn any(schema: &Value) -> Option<String> {
+    let values = schema.get("additionalProperties").filter(|values| values.is_object())?;
+    Some(format!("any names, each value {}", shape(values)))
+}
+
+/// [`any`] as a sentence.
+pub(super) fn values(schema: &Value) -> Option<String> {
+    any(schema).map(|words| sentence(&words))
 }
 
 /// The text in `most` characters.
@@ -66,7 +100,15 @@ fn sentences(schema: &Value) -> Vec<String> {
     let own = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     let own = own.split_whitespace().collect::<Vec<_>>().join(" ");
     let examples = example(schema).filter(|example| !own.contains(example)).map(|e| format!("Example: {e}."));
-    let rules = [choice(schema), range(schema), length(schema), pattern(schema), items(schema), default(schema)];
+    let rules = [
+        choice(schema),
+        range(schema),
+        length(schema),
+        pattern(schema),
+        items(schema),
+        values(schema),
+        default(schema),
+    ];
     let own = (!own.is_empty()).then_some(own);
     own.into_iter().chain(rules.into_iter().flatten()).chain(examples).collect()
 }

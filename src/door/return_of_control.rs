@@ -23,7 +23,7 @@ use super::{
     nameless,
 };
 use crate::{
-    call::Call,
+    call::{Call, kind_of},
     outcome::{Failure, FailureKind, Fixer, Outcome},
     tool::Toolbox,
 };
@@ -56,19 +56,8 @@ fn recognises(event: &Event) -> bool {
 
 fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let body = event.body;
-    let control = body.get("returnControl").unwrap_or(&body);
-    if body.get("returnControl").is_some()
-        && ["invocationInputs", "invocationId"].iter().any(|name| differs(&body, name))
-    {
-        return Err(refusal(
-            "has invocationInputs or an invocationId both inside and beside, and they are not the same",
-        ));
-    }
-    let inputs = control["invocationInputs"].as_array().filter(|inputs| !inputs.is_empty());
-    let inputs = inputs.ok_or_else(|| refusal("has no list of invocationInputs"))?;
-    if inputs.len() > MOST_INPUTS {
-        return Err(refusal("has more than 5 invocationInputs"));
-    }
+    let control = control(&body)?;
+    let inputs = inputs(control)?;
     let (mut calls, mut forms, mut spares) = (Vec::new(), Vec::new(), Vec::new());
     for input in inputs {
         let (is_function, input) = input_of(input)?;
@@ -90,6 +79,33 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
         answer(id, each.map(|((form, spare), outcome)| form.result(agent::body(outcome, spare.as_ref()))).collect())
     };
     Ok(Request { calls, encode: Box::new(encode), memory: Memory::Table })
+}
+
+/// What holds the inputs: the `returnControl`, or what is in it.
+fn control(body: &Value) -> Result<&Value, Refusal> {
+    let Some(control) = body.get("returnControl") else { return Ok(body) };
+    if !control.is_object() {
+        let what = kind_of(control);
+        return Err(Refusal(format!(
+            "The returnControl is {what}, and must be an object with an invocationId and a list of invocationInputs, as \
+             InvokeAgent gives it. Where these two stand in the event itself, leave the key out."
+        )));
+    }
+    if ["invocationInputs", "invocationId"].iter().any(|name| differs(body, name)) {
+        let what = "has invocationInputs or an invocationId both inside and beside, and they are not the same";
+        return Err(refusal(what));
+    }
+    Ok(control)
+}
+
+fn inputs(control: &Value) -> Result<&[Value], Refusal> {
+    match &control["invocationInputs"] {
+        Value::Array(inputs) if (1..=MOST_INPUTS).contains(&inputs.len()) => Ok(inputs),
+        Value::Array(inputs) if inputs.is_empty() => Err(refusal("has an empty list of invocationInputs")),
+        Value::Array(_) => Err(refusal("has more than 5 invocationInputs")),
+        Value::Null => Err(refusal("has no list of invocationInputs")),
+        other => Err(refusal(&format!("has {} in the place of its list of invocationInputs", kind_of(other)))),
+    }
 }
 
 /// Whether the field beside the `returnControl` is another one than that inside of it: it would be overlooked.

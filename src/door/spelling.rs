@@ -22,7 +22,7 @@ impl Spelling {
     }
 
     /// A key of the API in this spelling.
-    fn key(self, name: &str) -> String {
+    pub(super) fn key(self, name: &str) -> String {
         match (self, name.split_at_checked(1)) {
             (Self::StepFunctions, Some((first, rest))) => first.to_ascii_uppercase() + rest,
             _ => String::from(name),

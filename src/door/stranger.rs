@@ -16,7 +16,7 @@ type Fields = Map<String, Value>;
 type Stranger = (fn(&Fields) -> bool, &'static str);
 
 /// In the order in which they are tried: the surest marks first.
-static STRANGERS: [Stranger; 15] = [
+static STRANGERS: [Stranger; 18] = [
     (|f| has(f, INTERCEPTOR), "the event of a gateway interceptor"),
     (
         |f| has(f, "invokeModelRawResponse") || has(f, "overrideType"),
@@ -44,7 +44,19 @@ static STRANGERS: [Stranger; 15] = [
         |f| has(f, "output") && has(f, "stopReason") || has(f, "Output") && has(f, "StopReason"),
         "a Converse response without a message",
     ),
-    (|f| is(f, "type", "function_call"), "a function call of the Responses API; Converse's is a `toolUse`"),
+    (
+        |f| is(f, "type", "function_call") || f.get("output").is_some_and(Value::is_array),
+        "a function call of the Responses API; Converse's is a `toolUse`",
+    ),
+    (
+        |f| has(f, "tool_calls") || has(f, "choices") || is(f, "type", "function") && has(f, "function"),
+        "a call of a Chat Completions API; Converse's is a `toolUse`",
+    ),
+    (|f| f.get("messages").is_some_and(Value::is_array), "a whole conversation; send the model's last message"),
+    (
+        |f| has(f, "contentBlockStart") || has(f, "contentBlockDelta"),
+        "an event of ConverseStream; send the whole message",
+    ),
     (|f| is(f, "type", "tool_use"), "a call of Anthropic's Messages API; Converse's is a `toolUse`"),
     (
         |f| has(f, "requestContext") || has(f, "routeKey") || has(f, "resource") && has(f, "httpMethod"),
@@ -82,7 +94,8 @@ fn object(fields: &Fields) -> &'static str {
     }
     let found = STRANGERS.iter().find(|(is_it, _)| is_it(fields)).map(|(_, what)| *what);
     found.unwrap_or(
-        "bare arguments; a gateway's call has the tool's name in the client context (bedrockAgentCoreToolName)",
+        "bare arguments, or another event; a gateway's call has the tool's name in the client context \
+         (bedrockAgentCoreToolName)",
     )
 }
 

@@ -187,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_before_between_and_after_several_flaws_is_read_as_it_is() {
+        let (first, value) = flaw(b"{\"a\":[1,\"\\ud800 \\\" 1e400\",1e400,-2],\"b\xff\":\"\\udc00\",\"c\":3}");
+        assert!(first.contains("UTF-8"), "{first}");
+        let half = '\u{fffd}';
+        let whole =
+            json!({ "a": [1, format!("{half} \" 1e400"), null, -2], format!("b{half}"): half.to_string(), "c": 3 });
+        assert_eq!(value, whole);
+    }
+
+    #[test]
     fn bytes_that_are_no_utf_8_are_a_flaw_in_a_text_and_no_json_elsewhere() {
         let (flaw, value) = flaw(b"{\"id\":7,\"text\":\"a\xffb\"}");
         assert!(flaw.contains("UTF-8"));

@@ -152,20 +152,19 @@ fn a_field_of_a_reply_that_is_not_read_is_told() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_costs_nobody_the_report_and_is_named() {
-    let run = |arguments: &[&str]| {
-        let loops = dev().arg("run-loop").args(arguments).arg("examples/loop/look-up.json").output().expect("it runs");
-        (loops.status.code(), loops.stdout, String::from_utf8(loops.stderr).expect("UTF-8"))
-    };
-    let (code, report, said) = run(&["--effects", "no/such/folder/effects"]);
-    assert_eq!(code, Some(2));
-    let report: Value = serde_json::from_slice(&report).expect("the report");
-    assert_eq!(report["stop"], "end_turn");
-    assert!(said.contains("no/such/folder/effects cannot be written"), "{said}");
-
-    let (code, report, said) = run(&["--state", "no/such/folder/talk.json"]);
-    assert_eq!((code, report.as_slice()), (Some(1), &b""[..]));
-    assert!(said.contains("cannot be kept in no/such/folder/talk.json: No such file"), "{said}");
+fn a_conversation_that_cannot_be_kept_is_told_before_the_loop_begins() {
+    let folder = Folder::new();
+    let state = folder.path("");
+    for (path, why) in [
+        ("no/such/folder/talk.json", "cannot be kept in no/such/folder/talk.json: No such file"),
+        (state.to_str().expect("UTF-8"), "is no conversation"),
+    ] {
+        let arguments = ["run-loop", "--state", path, "examples/loop/look-up.json"];
+        let output = dev().args(arguments).output().expect("it runs");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
+        assert!(said.contains(why) && !said.contains("request 1"), "{said}");
+    }
 }
 
 #[test]

@@ -178,6 +178,21 @@ fn a_tool_of_the_provider_is_never_run_and_its_blocks_are_given_back() {
     assert_eq!(json!(machine.requests[1].messages[1].content), content);
 }
 
+#[test]
+fn a_call_of_a_type_that_is_not_known_is_the_providers_and_one_of_anthropics_word_is_ours() {
+    let of_type = |kind: &str| json!({"toolUse": {"toolUseId": "s", "name": "look", "input": {}, "type": kind}});
+    let content = json!([of_type("mcp_tool_use"), answers("s"), {"text": "It is."}]);
+    let mut machine = Machine::new(wide(), [reply(content.clone(), "end_turn"), says("Done.")]);
+    machine.go();
+    assert_eq!(machine.ran.len(), 0);
+    machine.run.ask("Really?");
+    machine.go();
+    assert_eq!(json!(machine.requests[1].messages[1].content), content);
+    let mut machine = Machine::new(wide(), [reply(json!([of_type("tool_use")]), "tool_use"), says("Done.")]);
+    machine.go();
+    assert_eq!(machine.ran.len(), 1);
+}
+
 fn of_server(id: &str) -> Value {
     json!({"toolUse": {"toolUseId": id, "name": "web_search", "input": {}, "type": "server_tool_use"}})
 }

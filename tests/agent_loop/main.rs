@@ -10,6 +10,8 @@
 //! | `property` | all of it with random models, failures, kills and resumes |
 //! | `sample` | that such requests go out as they were made; leaves some for a judge outside |
 //! | `driven` | the driver with the real pipeline |
+//! | `killed` | the driver that follows one that has died |
+//! | `cut_off` | a turn that its time, the end of the process or a failing save cuts off |
 //! | `lines` | the metric line of each request |
 //! | `command` | `dev run-loop` |
 
@@ -26,9 +28,11 @@ mod approval;
 mod asked;
 mod chance;
 mod command;
+mod cut_off;
 mod driven;
 mod handoff;
 mod history;
+mod killed;
 mod limits;
 mod lines;
 mod machine;

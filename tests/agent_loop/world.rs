@@ -18,15 +18,16 @@ use action_group::{
         run::AgentRun,
         tools::Tools,
     },
+    authorise::Decision,
     call::{Deadline, Pipeline},
     clock::Clock,
     ending::Ending,
     idempotency::Store,
     telemetry::{Origin, Telemetry},
-    tool::{Caller, Toolbox},
+    tool::{Caller, Definition, Toolbox},
 };
 use futures_util::{FutureExt, future::BoxFuture};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     legal,
@@ -159,6 +160,18 @@ impl World {
         let store = Store::new(Scripted::default().client(), "records", clock);
         self.pipeline = Pipeline::new(Arc::clone(&toolbox), store, telemetry);
         self.toolbox = toolbox;
+    }
+
+    /// From now on with a policy that cannot decide so often, and allows all that follows.
+    pub fn unsure(&mut self, times: usize) -> Arc<AtomicUsize> {
+        let left = Arc::new(AtomicUsize::new(times));
+        let counts = Arc::clone(&left);
+        let policy = move |_: &Definition, _: &Value, _: &Caller| {
+            let was = counts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if was.is_ok() { Decision::Unavailable } else { Decision::Allow }
+        };
+        self.pipeline = self.pipeline.clone().authorised_by(policy);
+        left
     }
 
     pub fn run(&self, limits: Limits) -> AgentRun {

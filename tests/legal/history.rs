@@ -29,7 +29,8 @@ pub fn faults(request: &Value) -> Vec<String> {
         let (uses, results) = (of("toolUse"), of("toolResult"));
         hold(uses.is_empty() || speaker == "assistant", format!("message {index}: only the model asks for calls"));
         hold(uses.len() + results.len() == 0 || !tools.is_empty(), format!("message {index}: toolConfig is defined"));
-        let server: Vec<_> = uses.iter().filter(|one| one["type"] == "server_tool_use").collect();
+        let is_clients = |one: &Value| one["type"].is_null() || one["type"] == "tool_use";
+        let server: Vec<_> = uses.iter().filter(|one| !is_clients(one)).collect();
         let given: Vec<_> = results.iter().map(|result| result["toolUseId"].clone()).collect();
         if speaker == "user" {
             hold(given == asked, format!("message {index} answers {asked:?} with {given:?}"));
@@ -49,7 +50,7 @@ pub fn faults(request: &Value) -> Vec<String> {
                 );
             }
         }
-        let ours = uses.iter().filter(|one| one["type"] != "server_tool_use");
+        let ours = uses.iter().filter(|one| is_clients(one));
         asked = ours.map(|one| one["toolUseId"].clone()).collect();
         for one in &uses {
             let (id, name) = (one["toolUseId"].as_str().unwrap_or_default(), one["name"].as_str().unwrap_or_default());

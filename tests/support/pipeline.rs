@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use action_group::{
-    call::{Arguments, Call, Deadline, Pipeline, Surroundings},
+    call::{Arguments, Call, Deadline, Pipeline, Room, Surroundings},
     clock::Clock,
     conversation_guard::Limits,
     door::DOORS,
@@ -44,5 +44,7 @@ pub fn terms(time: Duration) -> Terms {
 pub async fn call(pipeline: &Pipeline, deadline: Deadline, caller: Caller, arguments: Value) -> Outcome {
     let tool = pipeline.toolbox().names().next().expect("a tool").to_owned();
     let call = Call { tool, arguments: Arguments::from_json(arguments), caller, ..Call::default() };
-    pipeline.run(call, &Surroundings { origin: Origin::default(), deadline, limit: 100_000 }).await
+    pipeline
+        .run(call, &Surroundings { origin: Origin::default(), deadline, limit: 100_000, room: Room::default() })
+        .await
 }

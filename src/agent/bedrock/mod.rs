@@ -23,6 +23,7 @@ mod attempts;
 mod blocks;
 mod document;
 mod failure;
+mod request;
 mod stream;
 
 use std::time::Duration;
@@ -34,15 +35,16 @@ use aws_sdk_bedrockruntime::{
         Builder, StalledStreamProtectionConfig,
         retry::{RetryConfig, RetryPartition},
     },
-    types::{InferenceConfiguration, Message, SystemContentBlock, ToolConfiguration},
+    primitives::event_stream::EventReceiver,
+    types::{ConverseStreamOutput, error::ConverseStreamOutputError},
 };
-use aws_smithy_types::error::operation::BuildError;
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
 use self::{
     attempts::Attempts,
     failure::{failed, failure, sentence, stream_failure},
+    request::Request,
     stream::Joined,
 };
 use crate::{
@@ -59,6 +61,8 @@ const STALLED: Duration = Duration::from_mins(1);
 const TOLD: Duration = Duration::from_secs(5);
 /// Attempts of one call, the first included.
 const MAX_ATTEMPTS: u32 = 3;
+
+type Stream = EventReceiver<ConverseStreamOutput, ConverseStreamOutputError>;
 
 /// A model on Bedrock.
 #[derive(Debug)]
@@ -102,24 +106,9 @@ impl Bedrock {
         heard: &mut (dyn FnMut(Heard<'_>) + Send),
     ) -> Result<ModelReply, ModelFailure> {
         let attempts = Attempts::default();
-        let sent = self
-            .client
-            .converse()
-            .model_id(&self.model)
-            .set_messages(Some(request.messages))
-            .set_system(request.system)
-            .set_tool_config(request.tools)
-            .set_inference_config(request.inference)
-            .customize()
-            .config_override(terms(limit))
-            .interceptor(attempts.clone())
-            .send();
-        let sent = Box::pin(sent).await;
-        attempts.tell(heard);
-        match sent {
-            Ok(output) => Ok(blocks::reply(&output)),
-            Err(error) => Err(failure(&error)),
-        }
+        let sent = request.send(&self.client, &self.model, terms(limit, &attempts));
+        let sent = attempts.tell(sent, heard).await;
+        sent.map(|output| blocks::reply(&output)).map_err(|error| failure(&error))
     }
 
     async fn ask_streaming(
@@ -129,21 +118,18 @@ impl Bedrock {
         heard: &mut (dyn FnMut(Heard<'_>) + Send),
     ) -> Result<ModelReply, ModelFailure> {
         let (ends, attempts) = (Instant::now() + limit, Attempts::default());
-        let sent = self
-            .client
-            .converse_stream()
-            .model_id(&self.model)
-            .set_messages(Some(request.messages))
-            .set_system(request.system)
-            .set_tool_config(request.tools)
-            .set_inference_config(request.inference)
-            .customize()
-            .config_override(terms(limit))
-            .interceptor(attempts.clone())
-            .send();
-        let sent = Box::pin(sent).await;
-        attempts.tell(heard);
-        let mut stream = sent.map_err(|error| failure(&error))?.stream;
+        let opened = request.open_stream(&self.client, &self.model, terms(limit, &attempts));
+        let opened = attempts.tell(opened, heard).await;
+        self.listen(opened.map_err(|error| failure(&error))?.stream, ends, heard).await
+    }
+
+    /// Joins what comes, until the message is whole or the time is up.
+    async fn listen(
+        &self,
+        mut stream: Stream,
+        ends: Instant,
+        heard: &mut (dyn FnMut(Heard<'_>) + Send),
+    ) -> Result<ModelReply, ModelFailure> {
         let mut joined = Joined::default();
         loop {
             let patience = if joined.is_whole() { self.stalled.min(TOLD) } else { self.stalled };
@@ -192,28 +178,9 @@ impl Model for Bedrock {
     }
 }
 
-/// A request in the SDK's types.
-struct Request {
-    messages: Vec<Message>,
-    system: Option<Vec<SystemContentBlock>>,
-    tools: Option<ToolConfiguration>,
-    inference: Option<InferenceConfiguration>,
-}
-
-impl Request {
-    fn of(request: &ModelRequest) -> Result<Self, BuildError> {
-        let limit = request.max_output_tokens.map(|most| i32::try_from(most).unwrap_or(i32::MAX));
-        Ok(Self {
-            messages: blocks::messages(&request.messages)?,
-            system: request.system.as_ref().map(|text| vec![SystemContentBlock::Text(text.clone())]),
-            tools: request.tool_config.as_ref().map(blocks::tool_configuration).transpose()?,
-            inference: limit.map(|most| InferenceConfiguration::builder().max_tokens(most).build()),
-        })
-    }
-}
-
 /// What counts for one call only.
-fn terms(limit: Duration) -> Builder {
+fn terms(limit: Duration, attempts: &Attempts) -> Builder {
     let timeouts = aws::timeouts().to_builder().operation_timeout(limit).build();
-    Config::builder().timeout_config(timeouts).retry_partition(RetryPartition::custom("converse").build())
+    let terms = Config::builder().timeout_config(timeouts).interceptor(attempts.clone());
+    terms.retry_partition(RetryPartition::custom("converse").build())
 }

@@ -26,7 +26,7 @@ use super::{
     stop::Resume,
 };
 use crate::{
-    call::{Arguments, Call, Deadline, Pipeline, Standing, Surroundings},
+    call::{Arguments, Call, Deadline, Pipeline, Room, Standing, Surroundings},
     clock::Timestamp,
     ending::Ending,
     outcome::Outcome,
@@ -42,7 +42,7 @@ pub enum Heard<'a> {
     Text(&'a str),
     /// So many bytes of an answer that nobody is shown, where the model streams: reasoning, and the arguments of calls.
     Hidden(usize),
-    /// The attempt of this number, from 1, has ended.
+    /// The attempt of this number, from 1, has ended, or was given up with its request.
     Attempt {
         /// Its number.
         number: u32,
@@ -287,7 +287,7 @@ impl Driver<'_> {
     }
 
     fn around(&self, limit: usize) -> Surroundings {
-        Surroundings { origin: self.origin.clone(), deadline: self.deadline, limit }
+        Surroundings { origin: self.origin.clone(), deadline: self.deadline, limit, room: Room::default() }
     }
 }
 

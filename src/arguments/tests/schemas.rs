@@ -57,6 +57,27 @@ fn the_schema_states_the_bounds_of_the_rust_type() {
 }
 
 #[test]
+fn a_type_that_contains_itself_has_one_fault_which_names_its_argument() {
+    /// A node.
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Node {
+        /// What is below.
+        children: Vec<Node>,
+    }
+    /// A tree.
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is used")]
+    struct Tree {
+        /// The top.
+        root: Node,
+    }
+    let faults = schema_faults(&schema_of::<Tree>().1);
+    let told = "The argument root.children[] has a type that contains itself. No door can describe it; flatten it.";
+    assert_eq!(faults, [told]);
+}
+
+#[test]
 fn the_demo_schemas_have_no_faults() {
     fn none<T: JsonSchema>() {
         assert_eq!(schema_faults(&schema_of::<T>().1), [] as [String; 0]);

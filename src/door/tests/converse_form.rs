@@ -93,6 +93,27 @@ fn what_a_block_says_of_itself_counts_as_if_its_message_had_said_it() {
 }
 
 #[test]
+fn a_call_of_a_type_that_is_not_known_does_not_run_and_has_its_result() {
+    let typed =
+        |kind: Value| json!({ "toolUse": { "toolUseId": "a", "name": "refund_order", "input": {}, "type": kind } });
+    for kind in [json!(null), json!("tool_use")] {
+        assert_eq!(call_in(typed(kind)).objection, None);
+    }
+    for kind in [json!("mcp_tool_use"), json!("SERVER_TOOL_USE"), json!(""), json!(7)] {
+        let call = call_in(typed(kind.clone()));
+        assert_eq!(call.objection.map(|objection| objection.kind()), Some(FailureKind::Rejected), "{kind}");
+        assert_eq!(call.id.as_deref(), Some("a"));
+    }
+    let beside = json!({ "toolUse": { "toolUseId": "b", "name": "get_order" } });
+    let message = json!({ "role": "assistant", "content": [typed(json!("mcp_tool_use")), beside] });
+    let calls = request(event(message)).calls;
+    assert_eq!(calls.iter().map(|call| call.objection.is_some()).collect::<Vec<_>>(), [true, false]);
+    let capital =
+        json!({ "ToolUse": { "ToolUseId": "a", "Name": "refund_order", "Input": {}, "Type": "mcp_tool_use" } });
+    assert!(call_in(capital).objection.is_some());
+}
+
+#[test]
 fn only_the_assistants_calls_run() {
     let objection = call("converse/not-the-assistant.json").objection.unwrap();
     assert!(objection.message().contains("not in a message of the assistant"));
@@ -138,6 +159,32 @@ fn an_event_with_calls_at_two_places_is_refused_because_only_one_would_be_answer
     ] {
         assert!(refusal(event(body.clone())).contains("more than one place"), "{body}");
     }
+}
+
+#[test]
+fn a_tool_use_that_is_no_object_is_refused_with_what_would_be_right() {
+    let call = json!({ "toolUseId": "a", "name": "get_order", "input": {} });
+    for (odd, what) in [
+        (json!([call]), "a list"),
+        (json!([]), "a list"),
+        (json!(call.to_string()), "a text"),
+        (json!(1), "a number"),
+        (json!(null), "null"),
+    ] {
+        let block = json!({ "toolUse": odd });
+        let message = json!({ "role": "assistant", "content": [block] });
+        let list = json!([{ "toolUse": call }, block]);
+        for body in [block.clone(), list, message] {
+            if odd.is_null() && body != block {
+                continue; // a member that is null is absent
+            }
+            let sentence = refusal(event(body));
+            assert!(sentence.contains(&format!("is {what}, and must be an object")), "{sentence}");
+            assert!(sentence.contains("a list of blocks") && sentence.contains("No call"), "{sentence}");
+        }
+    }
+    let sentence = refusal(event(json!({ "ToolUse": [{ "ToolUseId": "a", "Name": "get_order" }] })));
+    assert!(sentence.contains("`ToolUse` is a list") && sentence.contains("ToolUseId"), "{sentence}");
 }
 
 #[test]

@@ -130,6 +130,42 @@ fn an_agent_knows_no_objects_and_no_long_descriptions() {
 }
 
 #[test]
+fn a_door_that_cannot_declare_the_fields_of_an_object_says_them() {
+    let line = json!({ "type": "object", "description": "A line.", "required": ["sku"], "properties": {
+        "sku": { "type": "string", "description": "What." },
+        "count": { "type": "integer", "description": "How many.", "minimum": 1 },
+    } });
+    let prices = json!({ "type": "object", "description": "Prices.", "additionalProperties": { "type": "integer" } });
+    let order = json!({ "type": "object", "description": "The order.", "required": ["lines"], "properties": {
+        "lines": { "type": "array", "description": "Lines.", "items": line, "minItems": 1 }, "prices": prices,
+    } });
+    let function = of(
+        "agent-function",
+        &json!({ "line": line, "lines": { "type": "array", "items": line }, "order": order, "prices": prices }),
+    );
+    for (name, words) in [
+        ("line", "A line. With sku (a text), count (a whole number of at least 1; optional). As JSON."),
+        (
+            "lines",
+            "A list of objects. Each: A line. Each with sku (a text), count (a whole number of at least 1; optional).",
+        ),
+        (
+            "order",
+            "The order. With lines (a list of objects, at least 1 of them, each with sku (a text), count (a whole number of \
+             at least 1; optional)), prices (an object with any names, each value a whole number; optional). As JSON.",
+        ),
+        ("prices", "Prices. Any names, each value a whole number. As JSON."),
+    ] {
+        assert_eq!(function["functions"][0]["parameters"][name]["description"], words);
+    }
+    let said = "Prices. Any names, each value a whole number.";
+    let target = of("gateway", &json!({ "prices": prices }))[0]["inputSchema"]["properties"]["prices"].take();
+    assert_eq!(target, json!({ "type": "object", "description": said }));
+    let document = of("agent-openapi", &json!({ "prices": prices })).to_string();
+    assert!(document.contains(said), "{document}");
+}
+
+#[test]
 fn a_gateway_target_gets_the_five_words_it_knows() {
     let nested = json!({
         "to": { "type": "object", "additionalProperties": false, "required": ["zip"], "properties": {

@@ -85,6 +85,24 @@ fn what_is_no_call_is_refused_by_what_it_looks_like() {
 }
 
 #[test]
+fn what_other_apis_hand_on_is_not_taken_for_bare_arguments() {
+    let call = json!({ "id": "a", "type": "function", "function": { "name": "get_order", "arguments": "{}" } });
+    let block = file("converse/get-order.json").body;
+    for (body, word) in [
+        (json!({ "messages": [{ "role": "assistant", "content": [block] }] }), "a whole conversation"),
+        (json!({ "tool_calls": [call] }), "Chat Completions"),
+        (call.clone(), "Chat Completions"),
+        (json!({ "choices": [{ "message": { "role": "assistant", "tool_calls": [call] } }] }), "Chat Completions"),
+        (json!({ "output": [{ "type": "function_call", "call_id": "a" }] }), "Responses API"),
+        (json!({ "contentBlockStart": { "start": block } }), "ConverseStream"),
+        (json!({ "warmup": true }), "bare arguments, or another event"),
+    ] {
+        let sentence = refusal(event(body));
+        assert!(sentence.contains(word), "{sentence}");
+    }
+}
+
+#[test]
 fn a_refusal_lists_the_open_doors() {
     let open = [named("converse").unwrap(), named("gateway").unwrap()];
     let sentence = detect(&event(json!(7)), &open).unwrap_err().to_string();

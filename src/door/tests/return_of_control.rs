@@ -122,7 +122,7 @@ fn a_built_in_tool_is_an_unknown_one() {
 #[test]
 fn what_could_not_be_answered_legally_is_refused() {
     assert!(refusal("inputs-twice").contains("inside and beside"));
-    assert!(refusal("no-inputs").contains("no list of invocationInputs"));
+    assert!(refusal("no-inputs").contains("empty list of invocationInputs"));
     assert!(refusal("neither-function-nor-api").contains("not one of functionInvocationInput"));
     for input in [
         json!({ "functionInvocationInput": { "function": "get_order" } }),
@@ -133,6 +133,30 @@ fn what_could_not_be_answered_legally_is_refused() {
     ] {
         let event = event(json!({ "returnControl": { "invocationInputs": [input] } }));
         assert!((detect(&event, &all()).unwrap().decode)(event, &toolbox()).is_err());
+    }
+}
+
+#[test]
+fn a_return_of_control_that_is_no_object_is_refused_with_what_would_be_right() {
+    let input = json!({ "functionInvocationInput": { "actionGroup": "orders", "function": "get_order" } });
+    for (control, what) in [(json!(null), "null"), (json!([input]), "a list"), (json!("x"), "a text")] {
+        for body in [
+            json!({ "returnControl": control }),
+            json!({ "returnControl": control, "invocationInputs": [input] }),
+            json!({ "returnControl": control, "invocationId": "a", "invocationInputs": [input] }),
+        ] {
+            let event = event(body);
+            let sentence = (detect(&event, &all()).unwrap().decode)(event, &toolbox()).expect_err("no").to_string();
+            assert!(sentence.contains(&format!("returnControl is {what}, and must be an object")), "{sentence}");
+            assert!(sentence.contains("leave the key out"), "{sentence}");
+        }
+    }
+    for (inputs, what) in
+        [(json!(input), "an object"), (json!("x"), "a text"), (json!([]), "empty"), (json!(null), "no")]
+    {
+        let event = event(json!({ "returnControl": { "invocationInputs": inputs } }));
+        let sentence = (detect(&event, &all()).unwrap().decode)(event, &toolbox()).expect_err("no").to_string();
+        assert!(sentence.contains(what) && sentence.contains("list of invocationInputs"), "{sentence}");
     }
 }
 

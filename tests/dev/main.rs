@@ -1,4 +1,7 @@
-//! The program `dev`, run as a process: what it prints where, and how it ends.
+//! The program `dev`, run as a process: what it prints where, and how it ends. `files` has what it does with the files that its
+//! options name.
+
+mod files;
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -63,13 +66,30 @@ fn answers(output: &Output) -> Vec<Value> {
 
 #[test]
 fn help_is_everywhere_and_has_examples() {
-    for arguments in
-        [&["--help"][..], &["-h"], &["invoke", "--help"], &["invoke", "-h"], &["schema", "-h"], &["dynamodb", "-h"]]
-    {
+    for arguments in [
+        &["--help"][..],
+        &["-h"],
+        &["help"],
+        &["invoke", "--help"],
+        &["invoke", "-h"],
+        &["help", "invoke"],
+        &["schema", "-h"],
+        &["dynamodb", "-h"],
+    ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(text(&output.stdout).contains("Examples:"), "{arguments:?}");
     }
+}
+
+#[test]
+fn help_for_a_command_is_the_same_by_both_ways() {
+    for command in
+        ["invoke", "run-loop", "chat", "schema", "pending", "approve", "deny", "dashboard", "alarms", "dynamodb"]
+    {
+        assert_eq!(text(&run(&["help", command]).stdout), text(&run(&[command, "--help"]).stdout), "{command}");
+    }
+    assert_eq!(run(&["help", "window"]).status.code(), Some(2));
 }
 
 #[test]
@@ -87,19 +107,6 @@ fn bad_usage_ends_with_2_and_nothing_on_stdout() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
         assert!(!output.stderr.is_empty(), "{arguments:?}");
-    }
-}
-
-#[test]
-fn a_database_that_cannot_be_opened_is_named_and_nobody_is_told_to_remove_it() {
-    for path in ["Cargo.toml", "no/such/folder/a.db"] {
-        let output = run(&["invoke", "--db", path, "events/converse/get-order.json"]);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(
-            said.contains(path) && !said.contains("remove") && !said.contains("::") && !said.contains(".."),
-            "{said}"
-        );
     }
 }
 
@@ -124,57 +131,6 @@ fn a_reader_that_has_had_enough_ends_nothing_and_is_told_nothing() {
     }
     let effects: Value = serde_json::from_slice(&std::fs::read(effects).expect("written")).expect("JSON");
     assert_eq!(effects["refunds"].as_array().map(Vec::len), Some(1));
-}
-
-#[test]
-fn a_file_of_effects_that_cannot_be_written_is_told_before_anything_is_done() {
-    let events = Events::new();
-    let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
-    let folder = events.path("").display().to_string();
-    for path in ["no/such/folder/effects.json", &folder, "Cargo.toml/effects.json"] {
-        let output = dev().args(["invoke", "--effects", path]).arg(&good).output().expect("it runs");
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
-        assert!(said.contains(path) && !said.contains("attempt"), "{said}");
-    }
-    // One that can be is neither emptied nor made, if the run does not come to its end.
-    let kept = events.write("kept.json", "{}");
-    for (path, left) in [(kept, Some("{}")), (events.path("new.json"), None)] {
-        let kill = ["--fault", "get_order=kill-after-effect", "--effects"];
-        let killed = dev().arg("invoke").args(kill).arg(&path).arg(&good).output().expect("it runs");
-        assert_eq!(killed.status.code(), Some(137), "{}", text(&killed.stderr));
-        assert_eq!(std::fs::read_to_string(path).ok().as_deref(), left);
-    }
-}
-
-#[test]
-fn another_programs_database_is_refused_and_left_as_it_is() {
-    let events = Events::new();
-    let (foreign, own) = (events.path("foreign.db"), events.path("own.db").display().to_string());
-    std::fs::copy("tests/fixtures/foreign.db", &foreign).expect("a copy");
-    let path = foreign.display().to_string();
-    for arguments in [&["pending"][..], &["invoke", "events/converse/get-order.json"], &["dynamodb", "--port", "0"]] {
-        let output = dev().args(arguments).args(["--db", &path]).output().expect("it runs");
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{said}");
-        assert!(said.contains(&path) && said.contains("another program's database"), "{said}");
-    }
-    let same =
-        std::fs::read(&foreign).expect("the file") == std::fs::read("tests/fixtures/foreign.db").expect("a file");
-    assert!(same, "it was changed");
-    let made = run(&["invoke", "--db", &own, "events/converse/get-order.json"]);
-    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
-    assert_eq!(run(&["pending", "--db", &own]).status.code(), Some(0), "its own is none");
-}
-
-#[test]
-fn an_unreadable_file_stops_the_readable_ones_before_it() {
-    let events = Events::new();
-    let good = events.tool_use("get_order", &json!({"order_id": "ORD-12345"}));
-    let output = dev().arg("invoke").arg(good).arg("no/such/file.json").output().expect("it runs");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(output.stdout.is_empty());
-    assert!(text(&output.stderr).contains("no/such/file.json"));
 }
 
 #[test]
