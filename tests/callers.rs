@@ -185,6 +185,31 @@ async fn where_there_is_no_conversation_the_identity_tells_two_actions_apart_and
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_converse_events_session_keeps_equal_calls_of_two_conversations_apart() {
+    let world = World::new().await;
+    for (session, id, runs, replayed) in
+        [("s-1", "t1", 1, false), ("s-2", "t1", 2, false), ("s-1", "t2", 2, true), ("s-2", "t1", 2, true)]
+    {
+        let call = json!({"toolUseId": id, "name": "note", "input": {"thing": "A", "sessionId": "mine"}});
+        let sly =
+            Invocation { payload: json!({"toolUse": call, "sessionId": session}).to_string().into(), ..converse() };
+        assert_eq!(world.ask(sly).await["toolResult"]["status"], "error", "the model's own is an unknown field");
+        let call = json!({"toolUseId": id, "name": "note", "input": {"thing": "A"}});
+        let event = json!({"toolUse": call, "sessionId": session}).to_string();
+        let answer = world.ask(Invocation { payload: event.into(), ..converse() }).await;
+        assert_eq!(
+            (world.notes.count(), answer.to_string().contains("earlier, equal call")),
+            (runs, replayed),
+            "{session}"
+        );
+        let other = agent(json!({ "sessionId": session }));
+        world.ask(other).await;
+        assert_eq!(world.notes.count(), runs, "one conversation is one, whatever the door");
+    }
+    assert_eq!(world.notes.last().conversation(), Some("s-2"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_header_that_is_trusted_names_the_gateways_user_unless_lambda_does() {
     let world = World::new().await;
     let user = |name: &str| gateway(json!({ "bedrockAgentCorePropagatedHeaders": { "x-user": name, "other": "o" } }));

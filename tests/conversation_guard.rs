@@ -216,6 +216,24 @@ async fn equal_calls_of_one_event_do_not_pass_their_limit_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_converse_loop_that_says_its_conversation_has_limits_too() {
+    let world = World::under(Limits { calls: Some(3), ..failures(9, 2) }).await;
+    let ask = async |session: &str, thing: &str| {
+        let tool_use = json!({ "toolUseId": "t1", "name": "look", "input": { "thing": thing } });
+        world.ask(&json!({ "toolUse": tool_use, "sessionId": session })).await.to_string()
+    };
+    for _ in 0..2 {
+        assert!(ask("s-1", "no a").await.contains("It is not there."));
+    }
+    assert!(ask("s-1", "no a").await.contains("with the same arguments, has failed 2 times"));
+    assert!(ask("s-1", "b").await.contains("has had 3 tool calls"));
+    assert!(ask("s-2", "no a").await.contains("It is not there."), "another conversation");
+    assert_eq!(world.runs(), 3);
+    let stopped = look(&world, "s-1", &["b"]).await;
+    assert!(stopped[0].contains("has had 3 tool calls"), "one conversation at both doors: {stopped:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tenants_conversation_is_not_anothers() {
     let world = World::under(calls(1)).await;
     let ask = async |tenant: &str| {

@@ -125,7 +125,7 @@ impl Pipeline {
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
             Decision::AwaitApproval => Err(waits(run.tool(), "", record.maybe_done).awaiting(key.pk())),
             Decision::Denied => Err(refused(run.tool(), record.maybe_done)),
-            Decision::KeyReused => Err(key_reused()),
+            Decision::KeyReused => Err(key_reused(run.tool(), &record, claim, self.store.now())),
         }
     }
 

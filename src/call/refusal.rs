@@ -3,7 +3,8 @@
 
 use super::{explain, run::Run};
 use crate::{
-    idempotency::{StoreError, StoreErrorKind},
+    clock::Timestamp,
+    idempotency::{Claim, Decision, Record, StoreError, StoreErrorKind, decide},
     outcome::{Changed, Failure, FailureKind},
     tool::Definition,
 };
@@ -99,18 +100,104 @@ pub(super) fn abandoned(tool: &Definition) -> Failure {
     explain::lost(tool, "An earlier call began this, and its end is not known.")
 }
 
-/// The record is one of other arguments.
-pub(super) fn key_reused() -> Failure {
-    let text = "The same action was asked for before with other arguments, so this call was not carried out. \
-                If you mean the earlier action, use the arguments of the earlier call; if you mean another, change what \
-                tells them apart.";
+/// The record is one of other arguments. What it says of the earlier call is told, and no more; and no argument is to be
+/// changed until the call passes, for that would be another action than was meant.
+pub(super) fn key_reused(tool: &Definition, record: &Record, claim: &Claim, now: Timestamp) -> Failure {
+    let (earlier, next) = earlier(tool, record, claim, now);
+    let text = format!(
+        "The same action was asked for before with other arguments, so this call was not carried out. {earlier} {next} Do not \
+         change an argument to get past this."
+    );
     explain::nothing_here(FailureKind::KeyReused, text)
+}
+
+/// What the record says of the call that it belongs to, which is what that call would meet if it were made again; and what to
+/// do then.
+fn earlier(tool: &Definition, record: &Record, claim: &Claim, now: Timestamp) -> (String, &'static str) {
+    let again = "If you mean the same action, ask with exactly the arguments of the earlier call: it is not done twice, and \
+                 the answer tells how it ended. If you mean another, tell the user.";
+    let never = "Do not ask for it again; tell the user.";
+    let decision = decide(record, claim, &record.args_hash, now);
+    let known = match decision {
+        Decision::Replay(_) => ("The earlier call was carried out.", again),
+        Decision::InProgress(_) => ("The earlier call is being carried out.", again),
+        Decision::TakeOver if !record.may_be_done(claim.effect) => {
+            ("The earlier call has not been carried out.", again)
+        }
+        Decision::AwaitApproval if !record.maybe_done => {
+            ("The earlier call waits for the approval of a person, and has not been carried out.", again)
+        }
+        Decision::UseApproval if !record.maybe_done => {
+            ("A person has approved the earlier call, and it has not been carried out.", again)
+        }
+        Decision::Denied if !record.maybe_done => ("A person has refused the earlier call.", never),
+        _ => {
+            let next = if matches!(decision, Decision::TakeOver) { again } else { never };
+            return (format!("The earlier call was begun, and its end is not known. {}", tool.wording.unknown), next);
+        }
+    };
+    (String::from(known.0), known.1)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::tool::Effect;
+    use crate::{
+        idempotency::{State, Stored},
+        tool::Effect,
+    };
+
+    const NOW: Timestamp = Timestamp::from_secs(1_000_000);
+
+    /// What is told to a call with other arguments than those of this record.
+    fn told(effect: Effect, state: State, lease_until: Timestamp, maybe_done: bool) -> Failure {
+        let record = Record {
+            state,
+            owner: String::from("other"),
+            attempt: 1,
+            args_hash: String::from("others"),
+            effect: Some(effect),
+            result: (state == State::Completed).then(|| Stored::Json(String::from("7"))),
+            lease_until,
+            approved_until: None,
+            decided: None,
+            maybe_done,
+            expires_at: NOW.plus(Duration::from_hours(1)),
+        };
+        let owner = String::from("me");
+        let claim = Claim { owner, effect, lease_until: NOW, expires_at: NOW, for_approval: None };
+        assert_eq!(decide(&record, &claim, "mine", NOW), Decision::KeyReused);
+        key_reused(&Definition::sample("tool", effect), &record, &claim, NOW)
+    }
+
+    #[test]
+    fn a_call_under_a_used_key_is_told_what_is_known_of_the_earlier_one_and_to_change_nothing_until_it_passes() {
+        let (running, gone) = (NOW.plus(Duration::from_secs(5)), Timestamp::from_secs(900_000));
+        let effects = [Effect::Keyed, Effect::Atomic, Effect::Once];
+        for (effect, state) in effects.into_iter().flat_map(|effect| State::ALL.map(|state| (effect, state))) {
+            for (lease, maybe_done) in [(running, false), (running, true), (gone, false), (gone, true)] {
+                let failure = told(effect, state, lease, maybe_done);
+                assert_eq!((failure.kind(), failure.changed()), (FailureKind::KeyReused, Changed::Nothing));
+                let message = failure.message();
+                assert!(message.ends_with("Do not change an argument to get past this. This call changed nothing."));
+                let says = |words: &str| message.contains(words);
+                assert_eq!(says("The earlier call was carried out."), state == State::Completed, "{message}");
+                assert_eq!(says("is being carried out"), state == State::Started && lease == running, "{message}");
+                let is_open = match state {
+                    State::Completed => false,
+                    State::Started => lease == gone && (maybe_done || effect != Effect::Atomic),
+                    State::Unknown => true,
+                    State::AwaitingApproval | State::Approved | State::Denied => maybe_done,
+                };
+                assert_eq!(says("its end is not known"), is_open, "{effect:?} {state:?}: {message}");
+                let is_over =
+                    state == State::Denied || is_open && state != State::Started || is_open && effect == Effect::Once;
+                assert_eq!(says("Do not ask for it again"), is_over, "{effect:?} {state:?}: {message}");
+            }
+        }
+    }
 
     #[test]
     fn no_refusal_denies_what_an_attempt_before_it_may_have_done() {

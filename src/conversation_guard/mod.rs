@@ -13,7 +13,7 @@
 //! the last two, so that to poll with success is legal; to ask again for what waits or is in progress is no failure.
 //!
 //! The counts are kept where the door says ([`Memory`](crate::door::Memory)): in the answer, which comes back with the next event, or in one
-//! item of the table of records. A door without a conversation has no limits.
+//! item of the table of records. An event without a conversation has no limits.
 //!
 //! | file | its one idea |
 //! | --- | --- |

@@ -11,6 +11,8 @@
 //! is missing, doubled or malformed, for good. Hence a `toolUseId` that no legal result could carry refuses the event,
 //! and two calls with one id get one error. A server tool's block is the provider's to run, and is skipped.
 //!
+//! A `sessionId` beside what is forwarded names the conversation. Converse has none, so that no answer repeats it.
+//!
 //! Step Functions writes every key with a capital (`ToolUse`), and is answered in the same way.
 
 use std::collections::HashMap;
@@ -29,7 +31,7 @@ use super::{
 use crate::{
     call::{Arguments, Call},
     outcome::{Failure, FailureKind, Outcome},
-    tool::Toolbox,
+    tool::{Caller, Toolbox},
 };
 
 /// Forwarded Converse blocks.
@@ -58,9 +60,11 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let (form, spelling) = form(&event).ok_or_else(|| Refusal(String::from("The event holds no toolUse.")))?;
     let body = event.body;
     as_sent(event.flawed, blocks(form, spelling, &body)?)?; // what could not be read may have been a call
-    let Asked { tool_uses, objection } = Asked::of(form, spelling, &body)?;
+    let Asked { tool_uses, conversation, objection } = Asked::of(form, spelling, &body)?;
     let objection = objection.or(too_many(tool_uses.len())?);
+    let caller = Caller::default().with_conversation(conversation.unwrap_or_default());
     let calls = calls(&tool_uses, spelling, objection.as_ref(), toolbox)?;
+    let calls: Vec<_> = calls.into_iter().map(|call| Call { caller: caller.clone(), ..call }).collect();
     let ids: Vec<_> = calls.iter().filter_map(|call| call.id.clone()).collect();
     let spares: Vec<_> = calls.iter().map(|call| Spare::of(toolbox, &call.tool)).collect();
     let encode = move |outcomes| answer(form, spelling, results(spelling, &ids, &spares, outcomes));

@@ -26,8 +26,11 @@ pub(super) enum Form {
 }
 
 /// Keys that tell the spelling, wherever they stand.
-const KEYS: [&str; 10] =
-    ["output", "message", "role", "content", "stopReason", "toolUse", "toolUseId", "name", "input", "type"];
+const KEYS: [&str; 11] =
+    ["output", "message", "role", "content", "stopReason", "toolUse", "toolUseId", "name", "input", "type", SESSION];
+
+/// Where the sender says the conversation, as beside a return of control. Converse itself has none.
+const SESSION: &str = "sessionId";
 
 /// The form of the event and its spelling, if it is one of Converse's.
 pub(super) fn form(event: &Event) -> Option<(Form, Spelling)> {
@@ -76,6 +79,8 @@ fn tool_use(block: &Value, spelling: Spelling) -> Option<&Value> {
 pub(super) struct Asked<'a> {
     /// The `toolUse` of each call that is ours to run.
     pub(super) tool_uses: Vec<&'a Value>,
+    /// The conversation that they belong to, if the sender has said it.
+    pub(super) conversation: Option<&'a str>,
     /// Why none of them may run.
     pub(super) objection: Option<Failure>,
 }
@@ -90,6 +95,7 @@ impl<'a> Asked<'a> {
         refuse_mixed(&parts, spelling)?;
         refuse_shapeless(all(), spelling)?;
         refuse_scattered(spelling, body, &blocks, all())?;
+        let conversation = conversation(spelling, body, &parts)?;
         let is_servers = |part: &Value| spelling.get(part, "type").is_some_and(|kind| kind == "server_tool_use");
         let ours = asked.iter().filter(|(block, tool_use)| !is_servers(block) && !is_servers(tool_use));
         let tool_uses: Vec<_> = ours.map(|(_, tool_use)| *tool_use).collect();
@@ -98,7 +104,7 @@ impl<'a> Asked<'a> {
                 "The toolUse is of the type server_tool_use: its provider runs it, and nothing is to be run here.";
             return Err(Refusal(String::from(text)));
         }
-        Ok(Self { tool_uses, objection: objection(form, spelling, body, &parts) })
+        Ok(Self { tool_uses, conversation, objection: objection(form, spelling, body, &parts) })
     }
 }
 
@@ -184,6 +190,26 @@ fn refuse_scattered<'a>(
         return Err(Refusal(String::from(text)));
     }
     Ok(())
+}
+
+/// The conversation: what the sender has put beside a block, a message or a response. Within a list or a call it counts
+/// for nothing, for there stands what a provider has made of a model's words. One that would be overlooked refuses the
+/// event, since keys would count among more than was meant.
+fn conversation<'a>(spelling: Spelling, body: &'a Value, parts: &[&'a Value]) -> Result<Option<&'a str>, Refusal> {
+    let said = |part: &'a Value| spelling.get(part, SESSION).filter(|id| !id.is_null());
+    let id = levels(body, spelling).into_iter().find_map(said);
+    let other = parts.iter().copied().filter_map(said).find(|other| Some(*other) != id);
+    let text = match (id, other) {
+        (None, None) => return Ok(None),
+        (Some(Value::String(id)), None) => return Ok(Some(id)),
+        (Some(_), None) => "The sessionId of the event is no text.",
+        (Some(_), Some(_)) => "The event has several values of sessionId, and they are not the same. Send one.",
+        (None, Some(_)) => {
+            "The event has a sessionId inside of a toolUse or of a list of blocks, where it counts for nothing. Put it beside: \
+             at the top of a block, a message or a response."
+        }
+    };
+    Err(Refusal(String::from(text)))
 }
 
 /// At how many places of this part calls may stand, in either spelling.

@@ -58,6 +58,9 @@ fn decode(event: Event, toolbox: &Toolbox) -> Result<Request, Refusal> {
     let body = event.body;
     let control = control(&body)?;
     let inputs = inputs(control)?;
+    if !body["sessionId"].is_null() && !body["sessionId"].is_string() {
+        return Err(refusal("has a sessionId that is no text beside it"));
+    }
     let (mut calls, mut forms, mut spares) = (Vec::new(), Vec::new(), Vec::new());
     for input in inputs {
         let (is_function, input) = input_of(input)?;

@@ -7,7 +7,7 @@
 //! | [`tenant`](Caller::tenant) | Lambda, from the invoker's request | IAM lets the invoker name this tenant |
 //! | [`identity`](Caller::identity) | Lambda, from the invoker's Cognito credentials; else the header that `IDENTITY_HEADER` names | Cognito; else whoever writes that header |
 //! | [`header`](Caller::header), [`query_parameter`](Caller::query_parameter) | the gateway's client; the gateway passes on what its target allows | the gateway's authoriser checks it, else not at all |
-//! | [`session_attribute`](Caller::session_attribute), [`conversation_guard`](Caller::conversation) | the application that calls `InvokeAgent` | that application |
+//! | [`session_attribute`](Caller::session_attribute), [`conversation`](Caller::conversation) | the application that calls `InvokeAgent`, or the program that forwards a Converse event | that application |
 //!
 //! Whoever may invoke the function itself chooses all but the first two, so that permission is the first thing to keep
 //! tight. Nothing of it is ever logged (the conversation's id excepted), measured or answered:
@@ -38,7 +38,7 @@ pub struct Caller {
 type Ambiguous = BTreeMap<String, Option<String>>;
 
 impl Caller {
-    /// The session or conversation, where the door has one.
+    /// The session or conversation, where the door has one and the event says it.
     pub fn conversation(&self) -> Option<&str> {
         self.conversation.as_deref()
     }

@@ -269,8 +269,12 @@ async fn a_policy_that_panics_is_a_failure_of_its_own_call_only() {
 async fn a_key_that_was_used_is_not_said_to_be_an_action_that_was_not_done() {
     let world = World::of(Effect::Once, &[Step::Succeed], json!(1)).await;
     world.call(json!({"thing": "A"})).await;
-    let reused = world.call(json!({"thing": "A", "amount": 2})).await;
-    assert!(reused.failure().expect("a failure").message().ends_with("This call changed nothing."));
+    let reused = world.call(json!({"thing": "A", "amount": 2})).await.failure().expect("a failure").message();
+    assert!(reused.contains("The earlier call was carried out.") && reused.ends_with("This call changed nothing."));
+    let world = World::of(Effect::Once, &[Step::Hang], json!(1)).await;
+    world.call(json!({"thing": "A"})).await;
+    let reused = world.call(json!({"thing": "A", "amount": 2})).await.failure().expect("a failure").message();
+    assert!(reused.contains("its end is not known") && !reused.contains("was carried out."), "{reused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ mod agents;
 mod bodies;
 mod converse;
 mod converse_form;
+mod converse_session;
 mod definitions;
 mod detection;
 mod flawed;

@@ -10,7 +10,7 @@ use crate::door::{
 };
 
 /// Words that doors look for, so that arbitrary JSON comes near to real events.
-const WORDS: [&str; 53] = [
+const WORDS: [&str; 54] = [
     "toolUse",
     "toolUseId",
     "name",
@@ -39,6 +39,7 @@ const WORDS: [&str; 53] = [
     "application/json",
     "properties",
     "sessionId",
+    "SessionId",
     "sessionAttributes",
     "custom",
     "bedrockAgentCoreToolName",

@@ -109,6 +109,7 @@ fn the_inputs_may_stand_alone_and_the_id_is_echoed_only_if_there_is_one() {
 fn a_session_id_beside_the_inputs_is_the_conversation() {
     assert_eq!(call("return-of-control/with-session.json").caller.conversation(), Some("session-0001"));
     assert_eq!(call("return-of-control/send-email.json").caller.conversation(), None);
+    assert!(refusal("session-is-a-number").contains("a sessionId that is no text"));
 }
 
 #[test]
