@@ -4,13 +4,16 @@
 //!
 //! | event | answer |
 //! | --- | --- |
-//! | `{"action": "list"}` | `{"ok": true, "pending": [{"key", "tool", "arguments", "asked_at", "expires_at"}, …]}` |
+//! | `{"action": "list"}` | `{"ok": true, "pending": [{"key", "tool", "arguments", "asked_at", "expires_at", "effect", "maybe_done"}, …]}` |
 //! | `{"action": "approve", "key": "refund_order#4f1c", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | `{"action": "deny", "key": "refund_order#4f1c", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | a decision that does not count | `{"ok": false, "error": "…"}` |
 //!
-//! `key` is what the list shows, or as much of its beginning as tells it apart. `by` stands in the log, and in the record until
-//! the call is done: an atomic effect puts a record of its own in its place.
+//! `maybe_done`: an attempt before may have done it. Approved, it runs again with the same key, as long as the tool has the
+//! `effect` that it had; by now it may have another, and then the same call only asks what became of it.
+//!
+//! `key` is what the list shows, or as much of its beginning as tells it apart. `by` stands in the log, and with its
+//! time in the record (`decided_by`, `decided_at`), also in that of a call that is done.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use aws_smithy_types::{DateTime, date_time::Format};
 use tokio::time::Instant;
 
 /// A moment, in milliseconds since 1970. On the wire: `lease_until` in milliseconds, `expires_at` in seconds.
@@ -41,6 +42,17 @@ impl Timestamp {
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// As a person reads it, and a program too: `2026-11-30T09:48:21Z`, in UTC (RFC 3339).
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = i64::try_from(self.as_secs()).unwrap_or(i64::MAX);
+        match DateTime::from_secs(seconds).fmt(Format::DateTime) {
+            Ok(text) => f.write_str(&text),
+            Err(_) => write!(f, "{seconds} s since 1970"), // beyond the year 9999
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | the attempts before, of this call or of one whose record it took over | the record | the model reads |
 //! | --- | --- | --- |
 //! | surely did nothing | is released, and waits anew | `approval_required`, nothing was changed |
+//! | the same, and the record keeps an earlier commit out | waits as it is | `approval_required`, nothing was changed |
 //! | may have been done (`Keyed`) | waits as it is, and keeps the doubt | `outcome_unknown`, and that it waits |
 //!
 //! Why keep the record in doubt? Released, it would say that nothing was done. Given up to the next call, as after any
@@ -15,9 +16,10 @@
 
 use super::{
     answer::{Answer, found},
+    bar::Barred,
     explain,
     pipeline::Pipeline,
-    refusal::{note, unavailable, waits},
+    refusal::{in_progress, note, unavailable, waits},
     run::{Run, new_owner},
 };
 use crate::{
@@ -39,21 +41,22 @@ impl Pipeline {
         guard: Option<Guard>,
         why: &str,
     ) -> Result<Result<Guard, Answer>, Failure> {
-        if run.maybe_done {
-            return ask_in_doubt(run, key, claim, guard, why).await.map(Err);
-        }
-        if let Some(guard) = guard {
-            match guard.release(run.deadline.time_to_settle()).await {
-                // The record begins anew, so its owner does: no late copy of this release can touch it.
-                Ok(Settled::AsWritten) => claim.owner = new_owner(),
-                Ok(Settled::Superseded(record)) => {
-                    if let Some(answer) = found(run.report, claim, record) {
-                        return Ok(Err(answer));
-                    }
-                }
-                // It may land at any time, and then whatever goes on here has no record.
-                Err(error) => return Err(unavailable(run, &error)),
+        match guard {
+            Some(guard) if run.maybe_done || guard.bars() => {
+                return ask_in_place(run, key, claim, guard, why).await.map(Err);
             }
+            Some(guard) => {
+                if let Some(answer) = release(run, claim, guard).await? {
+                    return Ok(Err(answer));
+                }
+            }
+            None if run.maybe_done => match self.bar(run, key, claim).await {
+                // What was sent under the old owner stays out.
+                Barred::Out => claim.owner = new_owner(),
+                Barred::Made(answer) => return Ok(Err(answer)),
+                Barred::Open => return Err(unknown(run, why)),
+            },
+            None => {}
         }
         run.needs_approval = true;
         claim.for_approval = Some(run.arguments.to_string());
@@ -64,23 +67,37 @@ impl Pipeline {
     }
 }
 
-/// The same where an attempt may have been done: the record waits as it is.
-async fn ask_in_doubt(
-    run: &mut Run<'_>,
-    key: &Key,
-    claim: &Claim,
-    guard: Option<Guard>,
-    why: &str,
-) -> Result<Answer, Failure> {
-    let unknown = explain::unknown(run.tool(), if why.is_empty() { UNASKED } else { why });
-    let Some(guard) = guard else { return Err(unknown) };
-    match guard.await_approval(&run.arguments.to_string(), run.deadline.time_to_settle()).await {
-        Ok(Settled::AsWritten) => Err(waits(run.tool(), why, true).awaiting(key.pk())),
-        Ok(Settled::Superseded(record)) => found(run.report, claim, record).ok_or(unknown),
-        // The next call finds the record waiting, or takes it over.
-        Err(error) => {
-            note(run, &error);
-            Err(unknown)
+/// Frees the key, so that the call can wait anew; or finds the answer of whoever has it now.
+async fn release(run: &mut Run<'_>, claim: &mut Claim, guard: Guard) -> Result<Option<Answer>, Failure> {
+    match guard.release(run.deadline.time_to_settle()).await {
+        // The record begins anew, so its owner does: no late copy of this release can touch it.
+        Ok(Settled::AsWritten) => {
+            claim.owner = new_owner();
+            Ok(None)
         }
+        Ok(Settled::Superseded(record)) => Ok(found(run.report, claim, record)),
+        // It may land at any time, and then whatever goes on here has no record.
+        Err(error) => Err(unavailable(run, &error)),
     }
+}
+
+/// The same where an attempt may have been done, or the record keeps a commit out: the record waits as it is.
+async fn ask_in_place(run: &mut Run<'_>, key: &Key, claim: &Claim, guard: Guard, why: &str) -> Result<Answer, Failure> {
+    let doubt = run.maybe_done;
+    match guard.await_approval(&run.arguments.to_string(), doubt, run.deadline.time_to_settle()).await {
+        Ok(Settled::AsWritten) => Err(waits(run.tool(), why, doubt).awaiting(key.pk())),
+        Ok(Settled::Superseded(record)) => {
+            found(run.report, claim, record).ok_or_else(|| if doubt { unknown(run, why) } else { in_progress() })
+        }
+        // The next call finds the record waiting, or takes it over.
+        Err(error) if doubt => {
+            note(run, &error);
+            Err(unknown(run, why))
+        }
+        Err(error) => Err(unavailable(run, &error)),
+    }
+}
+
+fn unknown(run: &Run<'_>, why: &str) -> Failure {
+    explain::unknown(run.tool(), if why.is_empty() { UNASKED } else { why })
 }

@@ -1,18 +1,17 @@
 //! Effects that are DynamoDB writes: `Atomic`. The tool says what to write, the pipeline commits it with the record.
 
 use super::{
-    answer::{Answer, Made, recall},
+    answer::{Answer, Made},
     attempt,
     attempt::Ended,
     deadline::USEFUL,
-    explain,
     pipeline::Pipeline,
     recorded::{Next, settle_failure},
     refusal::note,
     run::{Run, new_owner},
 };
 use crate::{
-    idempotency::{Claim, Commit, Decision, Key, Record, StoreErrorKind, Tried, decide},
+    idempotency::{Claim, Commit, Guard, Key, Record, StoreErrorKind, Transaction, Tried},
     outcome::Failure,
     tool::{ToolError, Write},
 };
@@ -32,7 +31,7 @@ impl Pipeline {
         loop {
             let mut record_was_seen = false;
             let ended = match run.attempt().await {
-                Ok(made) => match self.commit(run, key, &claim, made).await {
+                Ok(made) => match self.commit(run, key, &claim, guard.as_ref(), made).await {
                     Committed::Done(answer) => return Ok(answer),
                     Committed::Held(record) => match self.go_on_with(run, key, &mut claim, record).await? {
                         Next::End(answer) => return Ok(answer),
@@ -58,8 +57,9 @@ impl Pipeline {
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return match guard {
                     Some(guard) => settle_failure(run, &claim, guard, failure).await,
+                    None if run.maybe_done => self.unless_committed(run, key, &claim, &ended, failure).await,
                     None if record_was_seen => Err(failure),
-                    None => self.unless_made_before(run, key, &claim, failure).await,
+                    None => self.unless_made_before(run, key, &claim, &ended, failure).await,
                 };
             }
         }
@@ -87,37 +87,22 @@ impl Pipeline {
         Ok(asked.map_or_else(Next::End, Next::Go))
     }
 
-    /// A call that fails before its commit has not seen the record. An earlier call may have made the effect, and then it
-    /// would be wrong to say that nothing was made: so the record is looked at, and its result is the answer.
-    async fn unless_made_before(
+    async fn commit(
         &self,
         run: &mut Run<'_>,
         key: &Key,
         claim: &Claim,
-        failure: Failure,
-    ) -> Result<Answer, Failure> {
-        match self.store.read(key, run.deadline.time_to_settle()).await {
-            Ok(None) => Err(failure),
-            Ok(Some(record)) => match decide(&record, claim, key.args_hash(), self.store.now()) {
-                Decision::Replay(stored) => Ok(recall(&record, claim, stored)),
-                Decision::Acquire => Err(failure), // it no longer counts
-                _ => Err(explain::for_this_call(failure)),
-            },
-            Err(error) => {
-                note(run, &error);
-                Err(explain::for_this_call(failure))
-            }
-        }
-    }
-
-    async fn commit(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, mut made: Made) -> Committed {
+        guard: Option<&Guard>,
+        mut made: Made,
+    ) -> Committed {
         let (items, explanations): (Vec<_>, Vec<_>) =
             std::mem::take(&mut made.writes).into_iter().map(|Write { item, explain }| (item, explain)).unzip();
         let time = run.tool().timeout.min(run.deadline.time_left());
         if time < USEFUL / 2 {
             return Committed::Not(Ended::NoTime);
         }
-        let ended = self.store.commit(key, claim, run.report.attempts, &made.stored, items, time).await;
+        let transaction = Transaction { result: &made.stored, decided: guard.and_then(Guard::decided), writes: items };
+        let ended = self.store.commit(key, claim, run.report.attempts, transaction, time).await;
         let ended = ended.map(|Tried { commit, in_doubt }| {
             run.maybe_done |= in_doubt;
             commit

@@ -9,6 +9,7 @@
 //! | `run` | one call on its way: its attempts, and the waits between them |
 //! | `attempt`, `task` | the tool's code in a task of its own; a task that ends with whoever waits for it |
 //! | `recorded`, `atomic` | effects that are recorded before and after; effects that are committed with their record |
+//! | `bar` | a commit that was not answered, and how it is kept out when it has been denied |
 //! | `approval` | a call that is found on its way to need a person's approval |
 //! | `standing` | how a call stands, without running it |
 //! | `deadline` | the host's end and ours |
@@ -22,6 +23,7 @@ mod answer;
 mod approval;
 mod atomic;
 mod attempt;
+mod bar;
 mod budget;
 mod deadline;
 mod explain;

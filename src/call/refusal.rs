@@ -162,6 +162,7 @@ mod tests {
             result: (state == State::Completed).then(|| Stored::Json(String::from("7"))),
             lease_until,
             approved_until: None,
+            decided: None,
             maybe_done,
             expires_at: NOW.plus(Duration::from_hours(1)),
         };

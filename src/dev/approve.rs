@@ -13,11 +13,12 @@ use super::{
     account::{Tone, tell},
     database::{Embedded, http_client, sdk_config},
     output::print,
-    seed,
+    schema, seed,
 };
 use crate::{
     clock::Clock,
     idempotency::{self, Store, Verdict},
+    tool::{Effect, Toolbox},
 };
 
 #[derive(Debug, Args)]
@@ -32,7 +33,7 @@ pub struct Decide {
     /// The key that `dev pending` shows, or as much of its beginning as tells it apart.
     #[arg(value_name = "KEY")]
     pub key: String,
-    /// Who decides. It stands in the record until the call is done.
+    /// Who decides. It stands in the record, also when the call is done.
     #[arg(long, value_name = "NAME")]
     pub by: String,
     /// The file that `dev invoke --db` keeps the database in.
@@ -40,15 +41,58 @@ pub struct Decide {
     pub db: PathBuf,
 }
 
+/// What an approval of a call that waits comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approved {
+    /// It runs, and surely has not been done.
+    Runs,
+    /// An attempt may have done it, and it runs again with the same key.
+    RunsAgain,
+    /// An attempt may have done it under this effect, and the tool has another by now: it is not done by another way.
+    IsLookedUp { begun_as: &'static str, effect: &'static str },
+}
+
+impl Approved {
+    /// What an approval of this call comes to, with these tools.
+    pub fn of(call: &idempotency::Pending, toolbox: &Toolbox) -> Self {
+        Self::with(call, toolbox.get(&call.tool).map(|entry| entry.definition().effect))
+    }
+
+    fn with(call: &idempotency::Pending, effect: Option<Effect>) -> Self {
+        match effect {
+            Some(effect) if !call.runs_as(effect) => {
+                Self::IsLookedUp { begun_as: call.effect.unwrap_or(effect).name(), effect: effect.name() }
+            }
+            _ if call.maybe_done => Self::RunsAgain,
+            _ => Self::Runs,
+        }
+    }
+
+    /// The same for the person who decides, as the end of a sentence; empty where nothing is special.
+    pub fn told(self) -> String {
+        match self {
+            Self::Runs => String::new(),
+            Self::RunsAgain => {
+                String::from("an attempt before may have done it; approved, it runs again with the same key")
+            }
+            Self::IsLookedUp { begun_as, effect } => format!(
+                "an attempt before may have done it; approved, it does not run: it was begun as {begun_as}, and the tool is \
+                 {effect} by now, so the tool is only asked what became of it, and where it cannot tell nobody can"
+            ),
+        }
+    }
+}
+
 /// Prints the calls that wait, one JSON object a line.
 pub async fn pending(options: &Pending) -> Result<ExitCode, Trouble> {
     let (_database, store) = open(&options.db).await?;
+    let toolbox = schema::toolbox()?;
     let waiting = store.pending().await.map_err(|error| Trouble(error.to_string()))?;
     if waiting.is_empty() {
         tell(Tone::Quiet, "Nothing waits for approval.");
     }
     for call in waiting {
-        print(format_args!("{}\n", shown(&call)))?;
+        print(format_args!("{}\n", shown(&call, Approved::of(&call, &toolbox))))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -59,27 +103,36 @@ pub async fn decide(options: &Decide, verdict: Verdict) -> Result<ExitCode, Trou
         return Err(Trouble(String::from("--by must name the person who decides.")));
     }
     let (_database, store) = open(&options.db).await?;
+    let toolbox = schema::toolbox()?;
     let decided = store.decide_approval(&options.key, &options.by, verdict).await;
     let call = decided.map_err(|error| Trouble(error.to_string()))?;
-    print(format_args!("{}\n", shown(&call)))?;
-    tell(Tone::Good, decided_on(verdict, call.maybe_done));
+    let approved = Approved::of(&call, &toolbox);
+    print(format_args!("{}\n", shown(&call, approved)))?;
+    tell(Tone::Good, &decided_on(verdict, approved));
     Ok(ExitCode::SUCCESS)
 }
 
 /// What becomes of a call on which a person has decided so.
-const fn decided_on(verdict: Verdict, maybe_done: bool) -> &'static str {
-    match (verdict, maybe_done) {
-        (Verdict::Approve, false) => "Approved. The same call runs once, if it is made within the hour.",
-        (Verdict::Approve, true) => {
+fn decided_on(verdict: Verdict, approved: Approved) -> String {
+    let text = match (verdict, approved) {
+        (Verdict::Approve, Approved::Runs) => "Approved. The same call runs once, if it is made within the hour.",
+        (Verdict::Approve, Approved::RunsAgain) => {
             "Approved. An attempt before may have done it; the same call runs again with the same key, if it is made \
              before its record ends."
         }
-        (Verdict::Deny, false) => "Denied. The same call is refused from now on.",
-        (Verdict::Deny, true) => {
+        (Verdict::Approve, Approved::IsLookedUp { begun_as, effect }) => {
+            return format!(
+                "Approved, but it does not run: an attempt before may have done it as {begun_as}, and the tool is {effect} by \
+                 now. The same call asks the tool what became of it; where it cannot tell, a person has to find out."
+            );
+        }
+        (Verdict::Deny, Approved::Runs) => "Denied. The same call is refused from now on.",
+        (Verdict::Deny, _) => {
             "Denied. The same call is not tried again. An attempt before may have done it, so its caller is not told \
              that nothing was done."
         }
-    }
+    };
+    text.to_owned()
 }
 
 async fn open(db: &Path) -> Result<(Embedded, Store), Trouble> {
@@ -91,11 +144,19 @@ async fn open(db: &Path) -> Result<(Embedded, Store), Trouble> {
     Ok((database, Store::new(client, seed::IDEMPOTENCY, Clock::system())))
 }
 
-fn shown(call: &idempotency::Pending) -> Value {
+fn shown(call: &idempotency::Pending, approved: Approved) -> Value {
     let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::from(call.arguments.as_str()));
-    let mut shown = json!({"key": call.key, "tool": call.tool, "arguments": arguments, "asked_at": call.asked_at});
+    let mut shown = json!({
+        "key": call.key,
+        "tool": call.tool,
+        "arguments": arguments,
+        "asked": call.asked().to_string(),
+        "waits_until": call.expires().to_string(),
+        "asked_at": call.asked_at,
+    });
     if call.maybe_done {
         shown["maybe_done"] = Value::from(true);
+        shown["note"] = Value::from(approved.told());
     }
     shown
 }
@@ -104,12 +165,52 @@ fn shown(call: &idempotency::Pending) -> Value {
 mod tests {
     use super::*;
 
+    const AGAIN: Approved = Approved::RunsAgain;
+    const LOOKED_UP: Approved = Approved::IsLookedUp { begun_as: "keyed", effect: "once" };
+
     #[test]
     fn a_person_who_decides_in_doubt_is_not_promised_an_hour_or_that_nothing_was_done() {
         for verdict in [Verdict::Approve, Verdict::Deny] {
-            let [sure, doubted] = [false, true].map(|maybe_done| decided_on(verdict, maybe_done));
+            let sure = decided_on(verdict, Approved::Runs);
             assert!(!sure.contains("may have done it"), "{sure}");
-            assert!(doubted.contains("may have done it") && !doubted.contains("hour"), "{doubted}");
+            for doubted in [AGAIN, LOOKED_UP].map(|approved| decided_on(verdict, approved)) {
+                assert!(doubted.contains("may have done it") && !doubted.contains("hour"), "{doubted}");
+            }
         }
+    }
+
+    #[test]
+    fn a_person_is_told_that_an_approved_call_does_not_run_whose_tool_has_another_effect_by_now() {
+        for text in [LOOKED_UP.told(), decided_on(Verdict::Approve, LOOKED_UP)] {
+            assert!(text.contains("does not run") && text.contains("keyed") && text.contains("once"), "{text}");
+        }
+        for text in [AGAIN.told(), decided_on(Verdict::Approve, AGAIN)] {
+            assert!(text.contains("runs again with the same key"), "{text}");
+        }
+    }
+
+    fn waiting(maybe_done: bool) -> idempotency::Pending {
+        idempotency::Pending::sample("refund_order", maybe_done, Effect::Keyed)
+    }
+
+    #[test]
+    fn what_an_approval_comes_to_is_told_by_the_effect_before_and_now() {
+        for (maybe_done, effect, wanted) in [
+            (false, Some(Effect::Once), Approved::Runs),
+            (true, Some(Effect::Keyed), AGAIN),
+            (true, Some(Effect::Once), LOOKED_UP),
+            (true, None, AGAIN),
+        ] {
+            assert_eq!(Approved::with(&waiting(maybe_done), effect), wanted);
+        }
+    }
+
+    #[test]
+    fn a_person_reads_when_it_was_asked_for_and_a_program_too() {
+        let shown = shown(&waiting(false), Approved::Runs);
+        assert_eq!(
+            (&shown["asked"], &shown["asked_at"], &shown["waits_until"]),
+            (&json!("2026-11-30T09:48:21Z"), &json!(1_796_032_101_500_u64), &json!("2026-11-30T10:48:21Z"))
+        );
     }
 }

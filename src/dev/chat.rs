@@ -14,9 +14,10 @@ use tokio::{sync::mpsc, time::Instant};
 use super::{
     Trouble,
     account::{Tone, tell},
+    approve::Approved,
     faults::Fault,
     invoke::from_milliseconds,
-    seed,
+    schema, seed,
     stage::Stage,
 };
 use crate::{
@@ -51,7 +52,7 @@ pub struct Chat {
     /// Go on with this conversation, or begin it.
     #[arg(long, value_name = "ID", requires = "db")]
     pub conversation: Option<String>,
-    /// The name in which you approve and refuse. It stands in a record until its call is done.
+    /// The name in which you approve and refuse. It stands in the records.
     #[arg(long, value_name = "NAME", env = "USER", default_value = "terminal")]
     pub by: String,
     /// The time that one turn has, in milliseconds.
@@ -205,7 +206,10 @@ impl Talk {
         if stdin().is_terminal() {
             while self.lines.try_recv().is_ok() {} // nobody has decided before the question was put
         }
-        let doubt = if call.maybe_done { " (an attempt before may have done it)" } else { "" };
+        let doubt = match Approved::of(call, &schema::toolbox()?).told() {
+            told if told.is_empty() => told,
+            told => format!(" ({told})"),
+        };
         tell(Tone::Bad, &format!("{} {}{doubt}", call.tool, call.arguments));
         let verdict = match self.hear("Approve? y, n, or Enter to leave it: ").await.as_deref().map(str::trim) {
             Some("y" | "yes") => Verdict::Approve,

@@ -63,6 +63,31 @@ impl Store {
         }
     }
 
+    /// Puts a record in the way of a commit that was not answered: from then on it cannot be applied, and the next equal call
+    /// takes the record over at once. Hands back the record that is there already, if one is.
+    ///
+    /// # Errors
+    ///
+    /// Then the commit may still be applied.
+    pub async fn bar(&self, key: &Key, claim: &Claim, time: Duration) -> Result<Option<Record>, StoreError> {
+        let claim = claim.barring();
+        Ok(match self.acquire(key, &claim, time).await? {
+            Acquired::Held(record) if !Guard::first(self, key, &claim).holds(&record) => Some(record),
+            _ => None, // also where our own put was applied, its answer lost, and the client asked again
+        })
+    }
+
+    /// Takes a record over only to keep the commit of its holder out, who is gone; the next equal call takes it over at once.
+    /// Whether that has come about.
+    ///
+    /// # Errors
+    ///
+    /// Then the commit may still be applied.
+    pub async fn shut_out(&self, key: &Key, claim: &Claim, old: &Record, time: Duration) -> Result<bool, StoreError> {
+        let taken = self.take_over(key, &claim.barring(), old, time).await?;
+        Ok(matches!(taken, Acquired::Mine(_)))
+    }
+
     /// Makes a record ours that nobody is at any more: one whose holder is gone, one that a person has approved, one of
     /// which it has been found out that nothing was done. A compare-and-set on its owner, attempt and state.
     pub async fn take_over(

@@ -24,11 +24,11 @@ use aws_sdk_dynamodb::{
 use serde::Serialize;
 
 use super::{
-    record::{State, n, s},
+    record::{State, effect_of, n, s},
     request::{StoreError, within},
     store::Store,
 };
-use crate::{clock::Timestamp, readable};
+use crate::{clock::Timestamp, readable, tool::Effect};
 
 /// How long an approval waits for the call to be made again.
 pub const APPROVED_FOR: Duration = Duration::from_hours(1);
@@ -46,14 +46,49 @@ pub struct Pending {
     /// reads them, often on a terminal.
     pub arguments: String,
     /// Whether an attempt may have been done before a person was asked. To approve it is to have it run again with the
-    /// same key.
+    /// same key, if the tool still has the effect that it had ([`Pending::runs_as`]).
     pub maybe_done: bool,
+    /// The effect of the tool when it was begun. `None` in records from before this was kept.
+    pub effect: Option<Effect>,
     /// When it was asked for, in milliseconds since 1970.
     pub asked_at: u64,
     /// When it stops waiting, in seconds since 1970.
     pub expires_at: u64,
     #[serde(skip)]
     args_hash: String,
+}
+
+impl Pending {
+    /// Whether it runs when it is approved, of a tool that has this effect by now. What may have been done under another
+    /// effect is not done again by another way: the same call then only asks the tool what became of it.
+    pub fn runs_as(&self, effect: Effect) -> bool {
+        !self.maybe_done || self.effect.is_none_or(|begun_as| begun_as == effect)
+    }
+
+    /// One that was asked for on 30 November 2026 and waits for an hour.
+    #[cfg(all(test, feature = "dev"))]
+    pub(crate) fn sample(tool: &str, maybe_done: bool, effect: Effect) -> Self {
+        Self {
+            key: format!("{tool}#1"),
+            tool: tool.to_owned(),
+            arguments: String::from("{}"),
+            maybe_done,
+            effect: Some(effect),
+            asked_at: 1_796_032_101_500,
+            expires_at: 1_796_035_701,
+            args_hash: String::new(),
+        }
+    }
+
+    /// When it was asked for.
+    pub const fn asked(&self) -> Timestamp {
+        Timestamp::from_millis(self.asked_at)
+    }
+
+    /// When it stops waiting.
+    pub const fn expires(&self) -> Timestamp {
+        Timestamp::from_secs(self.expires_at)
+    }
 }
 
 impl fmt::Debug for Pending {
@@ -183,6 +218,7 @@ fn pending_of(item: &HashMap<String, AttributeValue>) -> Option<Pending> {
         tool: text("tool")?,
         arguments: readable::text(&text("arguments")?).into_owned(),
         maybe_done: item.get("maybe_done").is_some_and(|value| value == &AttributeValue::Bool(true)),
+        effect: text("effect").as_deref().and_then(effect_of),
         asked_at: number("started_at")?,
         expires_at: number("expires_at")?,
         args_hash: text("args_hash")?,

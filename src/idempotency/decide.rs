@@ -24,6 +24,14 @@ pub struct Claim {
     pub for_approval: Option<String>,
 }
 
+impl Claim {
+    /// The claim of nobody: under an owner that no commit has, and left behind at once.
+    pub(super) fn barring(&self) -> Self {
+        let owner = format!("{}-", self.owner);
+        Self { owner, lease_until: Timestamp::default(), for_approval: None, ..self.clone() }
+    }
+}
+
 impl fmt::Debug for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claim").field("owner", &self.owner).field("effect", &self.effect).finish_non_exhaustive()
@@ -106,6 +114,7 @@ mod tests {
             result: (state == State::Completed).then(|| Stored::Json(String::from("false"))),
             lease_until: NOW.plus(Duration::from_secs(5)),
             approved_until: None,
+            decided: None,
             maybe_done: false,
             expires_at: NOW.plus(Duration::from_hours(1)),
         }

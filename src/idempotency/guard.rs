@@ -11,11 +11,11 @@ use aws_sdk_dynamodb::{
 use super::{
     decide::Claim,
     key::Key,
-    record::{Record, State, Stored, n, result_attribute, s},
+    record::{Decided, Record, State, Stored, n, result_attribute, s},
     request::{StoreError, StoreErrorKind, held, superseded, within},
     store::{Fence, Store, is_fenced_in},
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, tool::Effect};
 
 /// Holds a key. Dropping it leaves the record as it is: the lease and the effect then decide.
 #[derive(Debug)]
@@ -27,6 +27,10 @@ pub struct Guard {
     attempt: u32,
     /// Until when the approval counts that this execution has used.
     approved_until: Option<Timestamp>,
+    /// Who has decided on it.
+    decided: Option<Decided>,
+    /// Whether the record keeps the commit of an earlier execution out, which was not answered.
+    bars: bool,
 }
 
 /// What became of a record that a guard settled.
@@ -40,7 +44,7 @@ pub enum Settled {
 
 impl Guard {
     pub(super) fn new(store: Store, key: Key, claim: Claim, attempt: u32) -> Self {
-        Self { store, key, claim, attempt, approved_until: None }
+        Self { store, key, claim, attempt, approved_until: None, decided: None, bars: false }
     }
 
     /// The guard of a put whose answer never came. It can settle the record only if the put was applied.
@@ -51,16 +55,32 @@ impl Guard {
     /// The guard of a take-over of this record, also of one whose answer never came.
     pub fn next(store: &Store, key: &Key, claim: &Claim, old: &Record) -> Self {
         let approved = old.approval(claim.effect, store.now());
-        Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1).approved_until(approved)
+        Self::new(store.clone(), key.clone(), claim.clone(), old.attempt + 1)
+            .approved(approved, old)
+            .barring(old.bars())
     }
 
-    fn approved_until(self, approved_until: Option<Timestamp>) -> Self {
-        Self { approved_until, ..self }
+    fn barring(self, bars: bool) -> Self {
+        Self { bars, ..self }
+    }
+
+    fn approved(self, approved_until: Option<Timestamp>, record: &Record) -> Self {
+        Self { approved_until, decided: record.decided.clone(), ..self }
     }
 
     /// Whether a person has approved this call.
     pub const fn is_approved(&self) -> bool {
         self.approved_until.is_some()
+    }
+
+    /// Who has decided on this call, and when: for whoever puts another record in the place of this one.
+    pub const fn decided(&self) -> Option<&Decided> {
+        self.decided.as_ref()
+    }
+
+    /// Whether this record must stay, whatever becomes of the call: it keeps an earlier commit out that was not answered.
+    pub const fn bars(&self) -> bool {
+        self.bars
     }
 
     /// Whether this record, as it stands, is the one to settle.
@@ -74,7 +94,9 @@ impl Guard {
 
     /// Goes on with a record of our own whose put was answered late.
     pub fn resume(store: &Store, key: &Key, claim: &Claim, record: &Record) -> Self {
-        Self::new(store.clone(), key.clone(), claim.clone(), record.attempt).approved_until(record.approved_until)
+        Self::new(store.clone(), key.clone(), claim.clone(), record.attempt)
+            .approved(record.approved_until, record)
+            .barring(record.attempt > 1 && record.bars())
     }
 
     /// The effect is done: keep its result. An execution that comes so late that its record has been marked unknown
@@ -108,25 +130,42 @@ impl Guard {
         self.settle(update, State::Started, time).await
     }
 
-    /// The effect may have happened, and the tool now wants a person's approval before it is repeated under the same key:
-    /// the record waits for that person, and keeps the doubt. To free the key instead would say that nothing happened.
-    pub async fn await_approval(self, arguments: &str, time: Duration) -> Result<Settled, StoreError> {
+    /// The call needs a person's approval, and its record must stay: it waits as it is. `maybe_done`: the effect may have
+    /// happened before, and the record keeps that doubt. To free the key instead would say that nothing happened.
+    pub async fn await_approval(
+        self,
+        arguments: &str,
+        maybe_done: bool,
+        time: Duration,
+    ) -> Result<Settled, StoreError> {
         let update = self
             .fenced(&[State::Started])
-            .update_expression("SET #state = :state, arguments = :arguments, maybe_done = :true, started_at = :now")
+            .update_expression("SET #state = :state, arguments = :arguments, maybe_done = :doubt, started_at = :now")
             .expression_attribute_values(":state", s(State::AwaitingApproval.name()))
             .expression_attribute_values(":arguments", s(arguments))
-            .expression_attribute_values(":true", AttributeValue::Bool(true))
+            .expression_attribute_values(":doubt", AttributeValue::Bool(maybe_done))
             .expression_attribute_values(":now", n(self.store.now().as_millis()));
         self.settle(update, State::AwaitingApproval, time).await
     }
 
-    /// Nothing happened: the key is free again, or approved as before.
+    /// Nothing happened: the key is free again, or approved as before; or the record stays for the next call, in the way of
+    /// an earlier commit.
     pub async fn release(self, time: Duration) -> Result<Settled, StoreError> {
         match self.approved_until {
             Some(until) => self.give_back(until, time).await,
+            None if self.bars => self.stay(time).await,
             None => self.delete(time).await,
         }
+    }
+
+    /// The next call takes it over, as this one has.
+    async fn stay(self, time: Duration) -> Result<Settled, StoreError> {
+        let update = self
+            .fenced(&[State::Started])
+            .update_expression("SET lease_until = :past, effect = :atomic")
+            .expression_attribute_values(":past", n(0))
+            .expression_attribute_values(":atomic", s(Effect::Atomic.name()));
+        self.settle(update, State::Started, time).await
     }
 
     /// The approval has not been used.

@@ -7,11 +7,11 @@
 //! | step | request | condition |
 //! | --- | --- | --- |
 //! | acquire | `PutItem` | no record, or an expired one |
-//! | ask for approval | `PutItem` | no record, or an expired one |
+//! | ask for approval, bar a commit | `PutItem` | no record, or an expired one |
 //! | approve, deny | `UpdateItem` | it waits, and for these arguments |
 //! | take over, use an approval | `UpdateItem` | the old owner, attempt and state |
-//! | complete, mark unknown, relinquish, await approval in doubt | `UpdateItem` | our owner and attempt |
-//! | release | `DeleteItem`, or back to approved by `UpdateItem` | our owner and attempt |
+//! | complete, mark unknown, relinquish, await approval in place | `UpdateItem` | our owner and attempt |
+//! | release | `DeleteItem`; or by `UpdateItem` back to approved, or left to the next call where it bars | our owner and attempt |
 //! | commit (an atomic effect) | `TransactWriteItems`: the completed record and the tool's writes | no record, an expired one, or ours |
 //! | look again: somebody holds the key, or an atomic call failed before its commit | `GetItem`, consistent | |
 //!
@@ -57,8 +57,8 @@ pub use self::{
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},
-    record::{Record, State, Stored},
+    record::{Decided, Record, State, Stored},
     request::{StoreError, StoreErrorKind},
     store::Store,
-    transaction::{Commit, Tried},
+    transaction::{Commit, Transaction, Tried},
 };

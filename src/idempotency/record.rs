@@ -75,6 +75,22 @@ impl Stored {
     }
 }
 
+/// A person's decision on a call, as its record keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decided {
+    /// Who has decided.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl Decided {
+    /// The attributes that keep it, and their values.
+    pub(super) fn attributes(&self) -> [(&'static str, AttributeValue); 2] {
+        [("decided_by", s(&self.by)), ("decided_at", n(self.at.as_millis()))]
+    }
+}
+
 /// A record, as read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
@@ -94,6 +110,8 @@ pub struct Record {
     pub lease_until: Timestamp,
     /// Until when the approval counts that the holder has used.
     pub approved_until: Option<Timestamp>,
+    /// Who has decided on it, if a person has. It stands there until the record ends.
+    pub decided: Option<Decided>,
     /// Whether an attempt before the approval was asked for may have had its effect.
     pub maybe_done: bool,
     /// When the record no longer counts, whether or not DynamoDB has deleted it.
@@ -126,6 +144,12 @@ impl Record {
         self.maybe_done || self.state == State::Started && self.begun_as(effect) == Effect::Keyed
     }
 
+    /// Whether it keeps a commit out that may be on its way still: that of the execution which has left it behind, or put it
+    /// there after a commit without an answer. Whoever takes it over must leave a record.
+    pub fn bars(&self) -> bool {
+        self.state == State::Started && self.effect == Some(Effect::Atomic)
+    }
+
     /// Until when the approval counts with which it is taken over now, if a person has given one. Whoever has left the record
     /// behind may have used it; if surely nothing was done, it counts no longer than if it had not been touched.
     pub fn approval(&self, effect: Effect, now: Timestamp) -> Option<Timestamp> {
@@ -145,14 +169,22 @@ impl Record {
             owner: text("owner")?,
             attempt: u32::try_from(number("attempt")?).ok()?,
             args_hash: text("args_hash")?,
-            effect: text("effect").and_then(|name| Effect::ALL.into_iter().find(|effect| effect.name() == name)),
+            effect: text("effect").as_deref().and_then(effect_of),
             result: text("result").map(Stored::Json).or_else(omitted),
             lease_until: Timestamp::from_millis(number("lease_until")?),
             approved_until: number("approved_until").map(Timestamp::from_secs),
+            decided: text("decided_by")
+                .zip(number("decided_at").map(Timestamp::from_millis))
+                .map(|(by, at)| Decided { by, at }),
             maybe_done: item.get("maybe_done").is_some_and(|value| value == &AttributeValue::Bool(true)),
             expires_at: Timestamp::from_secs(number("expires_at")?),
         })
     }
+}
+
+/// The effect of this name.
+pub(super) fn effect_of(name: &str) -> Option<Effect> {
+    Effect::ALL.into_iter().find(|effect| effect.name() == name)
 }
 
 pub(super) fn s(text: impl Into<String>) -> AttributeValue {

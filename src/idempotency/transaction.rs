@@ -14,11 +14,22 @@ use super::{
     decide::Claim,
     doubt::Doubt,
     key::{Key, hex},
-    record::{Item, Record, State, Stored, n, result_attribute, s},
+    record::{Decided, Item, Record, State, Stored, n, result_attribute, s},
     request::{StoreError, StoreErrorKind, held, within},
     store::{FREE, Store, is_free, new_item},
 };
 use crate::clock::Timestamp;
+
+/// What an atomic effect commits.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    /// The result that the record keeps.
+    pub result: &'a Stored,
+    /// Who has approved it. The record of the commit takes the place of the one that says so.
+    pub decided: Option<&'a Decided>,
+    /// The tool's writes.
+    pub writes: Vec<TransactWriteItem>,
+}
 
 /// How a transaction ended.
 #[derive(Debug)]
@@ -62,12 +73,11 @@ impl Store {
         key: &Key,
         claim: &Claim,
         attempt: u32,
-        result: &Stored,
-        writes: Vec<TransactWriteItem>,
+        Transaction { result, decided, writes }: Transaction<'_>,
         time: Duration,
     ) -> Result<Tried, StoreError> {
         let doubt = Doubt::default();
-        let items = std::iter::once(self.record_put(key, claim, result)?).chain(writes).collect();
+        let items = std::iter::once(self.record_put(key, claim, result, decided)?).chain(writes).collect();
         let request = self
             .client
             .transact_write_items()
@@ -87,11 +97,17 @@ impl Store {
     }
 
     /// The completed record as the first item of the transaction.
-    fn record_put(&self, key: &Key, claim: &Claim, result: &Stored) -> Result<TransactWriteItem, StoreError> {
+    fn record_put(
+        &self,
+        key: &Key,
+        claim: &Claim,
+        result: &Stored,
+        decided: Option<&Decided>,
+    ) -> Result<TransactWriteItem, StoreError> {
         let now = self.now();
         let mut item = new_item(key, claim, State::Completed, now);
-        let (attribute, value) = result_attribute(result);
-        item.insert(attribute.to_owned(), value);
+        let kept = std::iter::once(result_attribute(result)).chain(decided.into_iter().flat_map(Decided::attributes));
+        item.extend(kept.map(|(name, value)| (name.to_owned(), value)));
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(item))

@@ -4,7 +4,7 @@ use action_group::outcome::{Changed, FailureKind, Outcome};
 use serde_json::json;
 
 use super::{
-    support::{Break, Network},
+    support::{Break, Fault, FaultyProxy, LOST, Network, THROTTLED},
     world::{World, call, failed, success},
 };
 
@@ -54,22 +54,72 @@ async fn a_commit_that_is_refused_after_a_lost_answer_is_not_said_to_be_nothing(
 }
 
 /// The client's first try is not answered, and the second meets a condition that does not hold. Should it come to hold, the
-/// first may still be applied: only a call that begins after it can deny it.
+/// first may still be applied.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_condition_that_fails_after_a_lost_answer_is_not_said_to_be_nothing() {
+async fn a_condition_that_fails_after_a_lost_answer_is_not_said_to_be_nothing_as_long_as_that_is_open() {
     let world = World::account(100).await;
     let network = Network::new();
     let pipeline = world.over(&network).await;
-    network.break_at([(0, Break::CutReply)]);
+    network.break_at([(0, Break::CutReply), (2, Break::Throttle), (3, Break::Throttle)]); // nor can it be kept out
     let outcome = call(&pipeline, json!({"amount": 130})).await;
     assert_eq!(failed(&outcome), (FailureKind::OutcomeUnknown, Changed::Unknown, true));
     assert!(
         outcome.failure().is_some_and(|failure| failure.message().contains("100")),
         "the reason is told: {outcome:?}"
     );
-    assert_eq!(
-        failed(&call(&pipeline, json!({"amount": 130})).await),
-        (FailureKind::Rejected, Changed::Nothing, false)
-    );
+    network.break_at([(0, Break::CutReply)]);
+    for _ in 0..2 {
+        let outcome = call(&pipeline, json!({"amount": 130})).await;
+        assert_eq!(failed(&outcome), (FailureKind::Rejected, Changed::Nothing, false));
+    }
     assert_eq!(world.balance().await, "100");
+}
+
+/// The record is put in the way of the commit, the answer is lost, and the client puts it there again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_in_the_way_of_a_commit_is_known_as_ones_own() {
+    let world = World::account(100).await;
+    let network = Network::new();
+    let pipeline = world.over(&network).await;
+    network.break_at([(0, Break::CutReply), (2, Break::CutReply)]);
+    let outcome = call(&pipeline, json!({"amount": 130})).await;
+    assert_eq!(failed(&outcome), (FailureKind::Rejected, Changed::Nothing, false));
+}
+
+/// The commit is on its way for long. Meanwhile the tool's own rule forbids it, and when it arrives that would allow it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_answered_is_not_done_after_all_when_an_equal_call_has_denied_it() {
+    for look in [false, true] {
+        let world = World::account(100).await;
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
+        let first = call(&world.through(&proxy), json!({"amount": 30, "look": look})).await;
+        assert_eq!(failed(&first), (FailureKind::Transient, Changed::Nothing, true), "it cannot be applied any more");
+        assert_eq!(world.call(json!({"amount": 80})).await, success(json!({"withdrawn": 80}), false));
+        for _ in 0..2 {
+            let equal = world.call(json!({"amount": 30, "look": look})).await;
+            assert_eq!(failed(&equal), (FailureKind::Rejected, Changed::Nothing, false));
+            assert!(equal.failure().expect("a failure").message().ends_with("Nothing was changed."), "{equal:?}");
+        }
+        world.deposit(80).await;
+        assert_eq!(proxy.deliver().await, 1);
+        assert_eq!(world.balance().await, "100");
+        assert_eq!(world.call(json!({"amount": 30, "look": look})).await, success(json!({"withdrawn": 30}), false));
+    }
+}
+
+/// A record is put in the way of the commit, and the answer to that is lost as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_that_may_still_be_applied_is_told_as_unknown() {
+    for (fault, applied) in [(Fault::Reset, true), (THROTTLED, true), (LOST, false)] {
+        let world = World::account(100).await;
+        let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+        proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
+        proxy.misbehave("PutItem", [fault]);
+        let first = call(&world.through(&proxy), json!({"amount": 30})).await;
+        assert_eq!(failed(&first), (FailureKind::OutcomeUnknown, Changed::Unknown, true), "{fault:?}");
+        assert_eq!(proxy.deliver().await, 1);
+        assert_eq!(world.balance().await, if applied { "70" } else { "100" }, "{fault:?}");
+        assert_eq!(world.call(json!({"amount": 30})).await, success(json!({"withdrawn": 30}), applied), "{fault:?}");
+    }
 }

@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::{
 };
 use serde_json::{Value, json};
 
-use super::support::{self, Database, Network, pipeline, within};
+use super::support::{self, Database, FaultyProxy, Network, pipeline, within};
 
 /// What the next attempts of a scripted tool do, in turn; the last one is repeated.
 #[derive(Clone, Copy, Debug)]
@@ -231,6 +231,19 @@ impl World {
         let config = support::client(&endpoint).config().to_builder().retry_config(retrying).build();
         let store = Store::new(aws_sdk_dynamodb::Client::from_conf(config), Database::RECORDS, Clock::system());
         pipeline(Toolbox::builder().tool(Withdraw::on(&self.database)).build().expect("a toolbox"), store)
+    }
+
+    /// The same account, with a client behind this proxy that asks once.
+    pub fn through(&self, proxy: &FaultyProxy) -> Pipeline {
+        let store = Store::new(support::client(&proxy.endpoint()), Database::RECORDS, Clock::system());
+        pipeline(Toolbox::builder().tool(Withdraw::on(&self.database)).build().expect("a toolbox"), store)
+    }
+
+    pub async fn deposit(&self, amount: u32) {
+        let update = self.database.client().update_item().table_name(Database::RECORDS);
+        let update = update.key("pk", AttributeValue::S("account".into())).update_expression("ADD balance :amount");
+        let update = update.expression_attribute_values(":amount", AttributeValue::N(amount.to_string()));
+        update.send().await.expect("a deposit");
     }
 
     pub async fn call(&self, arguments: Value) -> Outcome {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use action_group::{
     clock::Timestamp,
-    idempotency::{Claim, Guard, Key, Record, State, Stored, Verdict},
+    idempotency::{Claim, Decided, Guard, Key, Record, State, Stored, Transaction, Verdict},
     tool::Effect,
 };
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ use support::Database;
 
 use super::{
     caller::definition,
-    table::{ARGUMENTS, Entry, Holder, Write, apply, decide_approval},
+    table::{ARGUMENTS, Entry, Holder, PERSON, Write, apply, decide_approval},
 };
 
 const TIME: Duration = Duration::from_secs(10);
@@ -36,7 +36,8 @@ fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
         Entry { owner: OWNERS[owner], effect, now, lease_until: now.plus(Duration::from_millis(1)), expires_at };
     let Some(old) = seen.get(about % seen.len().max(1)) else { return Write::Acquire(entry, State::Started) };
     let owner = OWNERS.into_iter().find(|owner| *owner == old.owner).expect("one of ours");
-    let holder = Holder { owner, attempt: old.attempt, approved_until: old.approved_until };
+    let bars = old.attempt > 1 && old.bars();
+    let holder = Holder { owner, attempt: old.attempt, approved_until: old.approved_until, bars };
     match kind {
         0 => Write::Acquire(entry, State::Started),
         1 => Write::Acquire(entry, State::AwaitingApproval),
@@ -46,8 +47,8 @@ fn write((kind, owner, about, second): Choice, seen: &[Record]) -> Write {
         6 => Write::MarkUnknown(holder),
         7 => Write::Relinquish(holder),
         8 => Write::Release(holder),
-        9 => Write::AwaitApproval(holder),
-        _ => Write::Commit(entry, "2"),
+        9 => Write::AwaitApproval(holder, second % 2 == 0),
+        _ => Write::Commit(entry, "2", old.decided.clone()),
     }
 }
 
@@ -68,10 +69,11 @@ async fn send(database: &Database, key: &Key, write: &Write) {
             owner: holder.owner.into(),
             attempt: holder.attempt,
             args_hash: String::new(),
-            effect: None,
+            effect: holder.bars.then_some(Effect::Atomic),
             result: None,
             lease_until: START,
             approved_until: holder.approved_until,
+            decided: None,
             maybe_done: false,
             expires_at: START,
         };
@@ -92,11 +94,12 @@ async fn send(database: &Database, key: &Key, write: &Write) {
         Write::MarkUnknown(holder) => drop(guard(holder).mark_unknown(TIME).await),
         Write::Relinquish(holder) => drop(guard(holder).relinquish(TIME).await),
         Write::Release(holder) => drop(guard(holder).release(TIME).await),
-        Write::AwaitApproval(holder) => drop(guard(holder).await_approval("{}", TIME).await),
-        Write::Commit(entry, result) => {
+        Write::AwaitApproval(holder, doubt) => drop(guard(holder).await_approval("{}", *doubt, TIME).await),
+        Write::Commit(entry, result, decided) => {
             let result = Stored::Json((*result).into());
             let attempt = rand::random(); // the token of another commit
-            drop(store(entry.now).commit(key, &claim(entry, false), attempt, &result, vec![], TIME).await);
+            let transaction = Transaction { result: &result, decided: decided.as_ref(), writes: vec![] };
+            drop(store(entry.now).commit(key, &claim(entry, false), attempt, transaction, TIME).await);
         }
     }
 }
@@ -123,7 +126,7 @@ proptest! {
                             decide_approval(record, about > 0, now.plus(Duration::from_millis(1)));
                         }
                         let verdict = if about > 0 { Verdict::Approve } else { Verdict::Deny };
-                        let _ = database.store_at(now).decide_approval(key.pk(), "ada", verdict).await;
+                        let _ = database.store_at(now).decide_approval(key.pk(), PERSON, verdict).await;
                     }
                     choice => {
                         let write = write(choice, &seen);
@@ -132,7 +135,11 @@ proptest! {
                     }
                 }
                 let found = database.store().read(&key, TIME).await.expect("an answer");
-                let found = found.map(|record| Record { args_hash: ARGUMENTS.into(), ..record });
+                let found = found.map(|record| Record {
+                    args_hash: ARGUMENTS.into(),
+                    decided: record.decided.map(|Decided { by, at }| Decided { by, at: Timestamp::from_secs(at.as_secs()) }),
+                    ..record
+                });
                 assert_eq!(found, table, "after {choice:?}");
                 seen.extend(found);
             }

@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | what a record means, whether to try again, what to say, how to leave the record | the very same functions |
 //! | the conditions of the requests (`table.rs`) | their predicates, which stand beside the expressions |
-//! | the steps (`caller.rs`) | `call/recorded.rs` and `call/atomic.rs`, one request at a time |
-//! | what may go wrong (`world.rs`) | a crash before and after each request; an answer that is lost; a client that asks again; a request that lands late; a refusal; clocks a second apart; a process that lives 0.7 s too long; expiry; a person who approves or refuses |
+//! | the steps (`caller/`) | `call/recorded.rs`, `call/atomic.rs` and what they use, one request at a time |
+//! | what may go wrong (`world/`) | a crash before and after each request; an answer that is lost; a client that asks again; a request that lands late; a refusal; clocks a second apart; a process that lives 0.7 s too long; expiry; a person who approves or refuses |
 //!
 //! A few of the faults happen in one run, in all combinations. What is in the air for a minute never lands.
 //!
 //! `cargo test --test model -- --nocapture` prints the counts; `--include-ignored` goes deeper.
+
+#![allow(clippy::result_large_err, reason = "the record that DynamoDB brings along is what a step goes on with")]
 
 mod caller;
 #[cfg(feature = "dev")]
@@ -20,7 +22,7 @@ mod world;
 use std::time::{Duration, Instant};
 
 use caller::{
-    Doubt, EffectOf,
+    Bars, Doubt, EffectOf,
     EffectOf::{Atomic, Keyed, Once},
 };
 use stateright::{Checker, Model, Path};
@@ -43,6 +45,7 @@ const TWO: Protocol = Protocol {
     window: Duration::from_mins(1),
     fences: true,
     doubt: Doubt::Kept,
+    bars: Bars::Stay,
     margin: true,
     asks_heirs: true,
     remembers: true,
@@ -209,6 +212,14 @@ fn without_fences_the_check_fails() {
 fn without_the_doubt_in_a_record_that_waits_the_check_fails() {
     for (promise, doubt) in [(SAFE, Doubt::Released), (LIVE, Doubt::GivenUp)] {
         fails(&format!("Keyed, approval AskedAtTimes, doubt {doubt:?}"), promise, Protocol { doubt, ..ASKED_AT_TIMES });
+    }
+}
+
+/// A commit without an answer lands when an equal call has said that nothing was done.
+#[test]
+fn without_a_record_in_the_way_of_a_commit_the_check_fails() {
+    for bars in [Bars::Go, Bars::None] {
+        fails(&format!("Atomic, bars {bars:?}"), SAFE, Protocol { effect: Atomic, bars, ..TWO });
     }
 }
 

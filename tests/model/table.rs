@@ -4,7 +4,7 @@
 use action_group::{
     clock::Timestamp,
     idempotency::{
-        APPROVED_FOR, Record, State, Stored,
+        APPROVED_FOR, Decided, Record, State, Stored,
         conditions::{is_fenced_in, is_free, may_commit},
     },
     tool::Effect,
@@ -27,6 +27,8 @@ pub struct Holder {
     pub owner: &'static str,
     pub attempt: u32,
     pub approved_until: Option<Timestamp>,
+    /// Whether it must leave a record, which keeps an earlier commit out.
+    pub bars: bool,
 }
 
 /// A request that writes. It may land long after its sender is gone.
@@ -39,11 +41,14 @@ pub enum Write {
     MarkUnknown(Holder),
     Relinquish(Holder),
     Release(Holder),
-    AwaitApproval(Holder),
-    Commit(Entry, &'static str),
+    AwaitApproval(Holder, bool),
+    Commit(Entry, &'static str, Option<Decided>),
 }
 
 pub const ARGUMENTS: &str = "arguments";
+
+/// Who decides.
+pub const PERSON: &str = "ada";
 
 /// What DynamoDB answers: done, or the record that made the condition fail.
 pub type Reply = Result<(), Option<Record>>;
@@ -55,8 +60,11 @@ pub fn apply(table: &mut Option<Record>, write: &Write, fences: bool) -> Reply {
     }
     match write {
         Write::Acquire(entry, state) => *table = Some(first(entry, *state, None)),
-        Write::Commit(entry, result) => *table = Some(first(entry, State::Completed, Some(result))),
-        Write::Release(Holder { approved_until: None, .. }) => *table = None,
+        Write::Commit(entry, result, decided) => {
+            let decided = decided.clone();
+            *table = Some(Record { decided, ..first(entry, State::Completed, Some(result)) });
+        }
+        Write::Release(Holder { approved_until: None, bars: false, .. }) => *table = None,
         _ => update(table.as_mut().expect("the condition wants a record"), write),
     }
     Ok(())
@@ -68,14 +76,14 @@ fn holds(record: Option<&Record>, write: &Write, fences: bool) -> bool {
     };
     match write {
         Write::Acquire(entry, _) => is_free(record, entry.now),
-        Write::Commit(entry, _) => may_commit(record, entry.owner, entry.now),
+        Write::Commit(entry, ..) => may_commit(record, entry.owner, entry.now),
         Write::TakeOver(_, old) => held_by(&old.owner, old.attempt, &[old.state]),
         Write::SettleUnknown(old) => held_by(&old.owner, old.attempt, &[State::Started]),
         Write::Complete(holder, _) => held_by(holder.owner, holder.attempt, &[State::Started, State::Unknown]),
         Write::MarkUnknown(holder)
         | Write::Relinquish(holder)
         | Write::Release(holder)
-        | Write::AwaitApproval(holder) => held_by(holder.owner, holder.attempt, &[State::Started]),
+        | Write::AwaitApproval(holder, _) => held_by(holder.owner, holder.attempt, &[State::Started]),
     }
 }
 
@@ -95,15 +103,19 @@ fn update(record: &mut Record, write: &Write) {
             record.result = Some(Stored::Json((*result).into()));
         }
         Write::SettleUnknown(_) | Write::MarkUnknown(_) => record.state = State::Unknown,
-        Write::AwaitApproval(_) => {
+        Write::AwaitApproval(_, maybe_done) => {
             record.state = State::AwaitingApproval;
-            record.maybe_done = true;
+            record.maybe_done = *maybe_done;
         }
         Write::Relinquish(_) => record.lease_until = Timestamp::default(),
-        Write::Release(holder) => {
+        Write::Release(Holder { approved_until: Some(until), .. }) => {
             record.state = State::Approved;
-            record.expires_at = holder.approved_until.expect("an approval to give back");
+            record.expires_at = *until;
             record.approved_until = None;
+        }
+        Write::Release(_) => {
+            record.lease_until = Timestamp::default();
+            record.effect = record.effect.map(|_| Effect::Atomic);
         }
         Write::Acquire(..) | Write::Commit(..) => unreachable!("it replaces the record"),
     }
@@ -111,6 +123,7 @@ fn update(record: &mut Record, write: &Write) {
 
 /// A person's decision on a record that waits.
 pub fn decide_approval(record: &mut Record, approve: bool, now: Timestamp) {
+    record.decided = Some(Decided { by: String::from(PERSON), at: Timestamp::from_secs(now.as_secs()) });
     if approve {
         let soon = whole_seconds(now.plus(APPROVED_FOR));
         record.state = State::Approved;
@@ -130,6 +143,7 @@ fn first(entry: &Entry, state: State, result: Option<&str>) -> Record {
         result: result.map(|json| Stored::Json(json.into())),
         lease_until: entry.lease_until,
         approved_until: None,
+        decided: None,
         maybe_done: false,
         expires_at: whole_seconds(entry.expires_at),
     }

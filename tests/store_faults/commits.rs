@@ -28,8 +28,8 @@ async fn a_commit_whose_answer_was_lost_is_never_called_undone_however_the_last_
     }
 }
 
-/// Every fault of a commit, at its first try or at all of them: whether an effect is possible after it, and the answer is
-/// held against the table and against the next call.
+/// Every fault of a commit, at its first try or at all of them, where it can be kept out afterwards and where it cannot:
+/// whether an effect is possible after it. The answer is held against the table and against the next call.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_meets_any_fault_is_told_truly_and_the_next_call_ends_it() {
     let cells = [
@@ -44,11 +44,14 @@ async fn a_commit_that_meets_any_fault_is_told_truly_and_the_next_call_ends_it()
         (Fault::Silence, Changed::Unknown),
         (Fault::SilenceAfter, Changed::Unknown),
     ];
-    let cells = cells.into_iter().flat_map(|(fault, worst)| [1, 3].map(|times| (fault, worst, times)));
-    futures_util::future::join_all(cells.map(|(fault, worst, times)| async move {
-        let cell = format!("{fault:?}, {times} times");
+    let ways = [(1, true), (3, true), (3, false)];
+    let cells = cells.into_iter().flat_map(|(fault, worst)| ways.map(|way| (fault, worst, way)));
+    futures_util::future::join_all(cells.map(|(fault, worst, (times, barred))| async move {
+        let cell = format!("{fault:?}, {times} times, kept out: {barred}");
+        let worst = if barred { Changed::Nothing } else { worst };
         let world = World::of(Effect::Atomic).await;
         world.proxy.misbehave("TransactWriteItems", vec![fault; times]);
+        world.proxy.misbehave("PutItem", [Fault::Instead(503, "<html>"); 9].into_iter().filter(|_| !barred));
         let outcome = world.call().await;
         let effects = world.effects().await;
         match &outcome {
@@ -60,6 +63,7 @@ async fn a_commit_that_meets_any_fault_is_told_truly_and_the_next_call_ends_it()
             }
         }
         world.proxy.misbehave("TransactWriteItems", []);
+        world.proxy.misbehave("PutItem", []);
         assert_eq!(world.call().await, success(effects == 1), "{cell}");
         assert_eq!(world.effects().await, 1, "{cell}");
     }))
