@@ -180,6 +180,16 @@ mod tests {
     }
 
     #[test]
+    fn every_end_that_counts_as_a_fault_names_its_cause() {
+        for (effect, ended) in EFFECTS.into_iter().flat_map(|effect| every_end().map(|ended| (effect, ended))) {
+            let kind = told(effect, &ended).kind();
+            if crate::telemetry::metrics::is_fault(kind) {
+                assert!(ended.fault().is_some_and(|name| !name.contains("SECRET")), "{ended:?}");
+            }
+        }
+    }
+
+    #[test]
     fn only_an_end_that_leaves_the_effect_open_is_told_as_unknown() {
         let open =
             |effect| every_end().iter().filter(|end| may_be_done(end, effect)).map(Ended::name).collect::<Vec<_>>();

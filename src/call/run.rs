@@ -175,19 +175,16 @@ impl Run<'_> {
         self.call.caller.conversation()
     }
 
-    /// Leaves the cause in the log: its type always, its text, which may hold secrets, at TRACE only.
+    /// Leaves the cause in the log: its name in the line of the call, its text, which may hold secrets, at TRACE only.
     pub(super) fn note(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Failed(error) => {
-                if let Some(cause) = error.cause() {
-                    tracing::trace!(reference = self.report.reference, cause = ?cause, "cause");
-                }
-                if error.kind() == ToolErrorKind::Internal {
-                    self.report.fault = Some(error.source_type.to_owned());
-                }
-            }
-            Ended::Panicked => self.report.fault = Some(String::from("panic")),
-            _ => {}
+        if let Ended::Failed(error) = ended
+            && let Some(cause) = error.cause()
+        {
+            tracing::trace!(reference = self.report.reference, cause = ?cause, "cause");
+        }
+        // Of a commit the record table's own failure is the cause, and has been noted.
+        if !matches!(ended, Ended::CommitLost | Ended::StoreRefused) {
+            self.report.fault = ended.fault();
         }
     }
 }

@@ -72,11 +72,11 @@ impl HttpCarrier {
         let answer = self.http.send(request, order.time_left).await?;
         match answer.status.as_u16() {
             // An earlier request with the same key is still at work.
-            409 => Err(ToolError::no_answer("The carrier gave no clear answer.").with_source(answer.to_string())),
+            409 => Err(ToolError::no_answer("The carrier gave no clear answer.").with_source(answer.cause())),
             422 => Err(ToolError::rejected(
                 "The carrier does not take this order. Try another carrier, or tell the user that a person has to ship it.",
             )
-            .with_source(answer.to_string())),
+            .with_source(answer.cause())),
             _ => Ok(answer.json::<LabelAnswer>()?.label_id),
         }
     }
