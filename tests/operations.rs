@@ -139,6 +139,21 @@ async fn the_line_of_a_fault_names_its_cause_and_the_reference_that_the_model_wa
     });
     check(bought.await, "success", Value::Null);
 
+    let mail = |subject: &str| json!({"to": "ada@example.com", "subject": subject, "body": "SECRET"});
+    let sandbox = Fault::Instead(
+        400,
+        r#"{"__type":"MessageRejected","message":"Email address is not verified. The following identities failed the check in region EU-WEST-1: SECRET@example.com"}"#,
+    );
+    let sent = broken(&mut world, "send_email", mail("sandbox"), |at| {
+        at.backend_faults.misbehave("/v2/email/outbound-emails", [sandbox]);
+    });
+    check(sent.await, "internal", json!("MessageRejected: not verified"));
+    let virus = Fault::Instead(400, r#"{"__type":"MessageRejected","message":"SECRET-8 holds a virus"}"#);
+    let sent = broken(&mut world, "send_email", mail("virus"), |at| {
+        at.backend_faults.misbehave("/v2/email/outbound-emails", [virus]);
+    });
+    check(sent.await, "rejected", json!("MessageRejected"));
+
     let refund = |cents: u64| json!({"order_id": "ORD-12345", "amount_cents": cents, "reason": "broken"});
     let begun = broken(&mut world, "create_shipping_label", json!({"order_id": "ORD-54321", "carrier": "dhl"}), |at| {
         at.faults.misbehave("PutItem", [REFUSED]);

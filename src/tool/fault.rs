@@ -30,7 +30,8 @@ pub(super) fn name_of<S>(cause: &(dyn Error + 'static), place: &'static Location
     match well_known(cause) {
         Some(name) => name,
         None if is_text.contains(&type_name::<S>()) => At(place).to_string(),
-        None => format!("{} at {}", type_name::<S>(), At(place)),
+        // What stands in angle brackets makes it long and tells no more.
+        None => format!("{} at {}", type_name::<S>().split('<').next().unwrap_or_default(), At(place)),
     }
 }
 
