@@ -22,14 +22,15 @@ pub fn may_be_done(ended: &Ended, effect: Effect) -> bool {
 /// The failure of a call whose last attempt ended so. `maybe_done` counts all its attempts; `reference` is in the log.
 pub fn failure(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
     let (kind, text) = why(ended, reference);
-    if maybe_done { unknown_until(tool, &text, soonest(ended)) } else { known(tool, ended, kind, text) }
+    if maybe_done { unknown_until(tool, &text, next(kind), soonest(ended)) } else { known(tool, ended, kind, text) }
 }
 
 /// The same, of a call that the budget denies another attempt.
 pub fn denied_retry(tool: &Definition, ended: &Ended, maybe_done: bool, reference: &str) -> Failure {
-    let text = why(ended, reference).1 + " It was not tried again, because too many calls are failing now.";
+    let (kind, text) = why(ended, reference);
+    let text = text + " It was not tried again, because too many calls are failing now.";
     if maybe_done {
-        unknown_until(tool, &text, soonest(ended))
+        unknown_until(tool, &text, next(kind), soonest(ended))
     } else {
         known(tool, ended, FailureKind::Transient, text)
     }
@@ -70,15 +71,29 @@ fn known(tool: &Definition, ended: &Ended, kind: FailureKind, text: String) -> F
 
 /// It may have been done. Where a repetition cannot do it twice, a repetition is the way to find out.
 pub fn unknown(tool: &Definition, why: &str) -> Failure {
-    unknown_until(tool, why, None)
+    unknown_until(tool, why, AGAIN, None)
 }
 
-fn unknown_until(tool: &Definition, why: &str, soonest: Option<String>) -> Failure {
+/// The same after a fault of ours.
+pub fn unknown_by_fault(tool: &Definition, reference: &str) -> Failure {
+    unknown_until(tool, &internal(reference), AGAIN_ONCE, None)
+}
+
+const AGAIN: &str =
+    "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended.";
+/// A bug fails each time, and whoever is told only that a repetition is safe goes on for ever.
+const AGAIN_ONCE: &str = "Calling it again with the same arguments cannot do it twice, but may fail in the same way: call it \
+                          once more at most, then tell the user.";
+
+/// What helps to find out.
+fn next(kind: FailureKind) -> &'static str {
+    if kind == FailureKind::Internal { AGAIN_ONCE } else { AGAIN }
+}
+
+fn unknown_until(tool: &Definition, why: &str, next: &str, soonest: Option<String>) -> Failure {
     if tool.effect == Effect::Once {
         return lost(tool, why);
     }
-    let next =
-        "Calling it again with the same arguments is safe: it cannot be done twice, and the answer tells how it ended.";
     let soonest = soonest.unwrap_or_default();
     Failure::new(FailureKind::OutcomeUnknown, format!("{why} {next}{soonest}"))
         .with_changed(Changed::Unknown, tool.wording.unknown.clone())
@@ -227,6 +242,18 @@ mod tests {
             assert!(message(effect).contains("Calling it again with the same arguments is safe"));
         }
         assert!(!told(Effect::Once, &Ended::TimedOut).retryable() && told(Effect::Keyed, &Ended::TimedOut).retryable());
+    }
+
+    #[test]
+    fn a_fault_of_ours_that_may_have_been_done_is_not_said_to_go_away_by_itself() {
+        for ended in [Ended::Panicked, Ended::Failed(ToolError::internal("SECRET"))] {
+            let failure = told(Effect::Keyed, &ended);
+            let message = failure.message();
+            assert!(message.contains("may fail in the same way: call it once more at most"), "{message}");
+            assert!(failure.retryable() && !message.contains("the answer tells"), "{message}");
+            assert!(told(Effect::Once, &ended).message().contains("Do not call it again"));
+        }
+        assert!(!told(Effect::Keyed, &Ended::TimedOut).message().contains("in the same way"));
     }
 
     #[test]
