@@ -118,6 +118,7 @@ impl Pipeline {
             key,
             call,
             deadline,
+            began: self.store.now(),
             report,
             retries,
             ending,

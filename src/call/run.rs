@@ -36,6 +36,7 @@ pub(super) struct Run<'a> {
     pub key: Option<&'a Key>,
     pub call: &'a Call,
     pub deadline: Deadline,
+    pub began: Timestamp,
     pub report: &'a mut Report,
     pub retries: &'a Retries,
     pub ending: &'a Ending,
@@ -125,6 +126,7 @@ impl Run<'_> {
         CallContext {
             idempotency_key: self.key.map(|key| key.digest().to_owned()),
             attempt: self.report.attempts,
+            began: self.began.into(),
             ends: Instant::now() + time.saturating_sub(AHEAD.min(time / 10)),
             caller: self.call.caller.clone(),
             call_id: self.call.id.clone(),
