@@ -246,7 +246,9 @@ fn the_parameter_of_the_loops_model_takes_ids_and_arns() {
 #[test]
 fn what_only_the_loop_needs_is_made_with_the_loop_only() {
     let template = read("template.yaml");
-    for resource in ["Loop", "LoopLogs", "LoopRole", "ConversationsTable", "LoopName", "ConversationsTableName"] {
+    for resource in
+        ["Loop", "LoopInvocations", "LoopLogs", "LoopRole", "ConversationsTable", "LoopName", "ConversationsTableName"]
+    {
         let condition = mapping(&template, &format!("{resource}:")).into_iter().find(|(key, _)| key == "Condition");
         assert_eq!(condition.map(|(_, value)| value).as_deref(), Some("HasLoop"), "{resource}");
     }
