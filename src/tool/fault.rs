@@ -24,11 +24,32 @@ pub(super) struct Answered {
     pub status: StatusCode,
 }
 
+/// An error whose name is known where its type is, which is lost further up.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}")]
+pub(crate) struct Named {
+    name: String,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl Named {
+    /// What an AWS client reports.
+    pub(crate) fn from_sdk<E>(error: SdkError<E, HttpResponse>) -> Self
+    where
+        E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+    {
+        Self { name: name_of_sdk(&error), source: error.into() }
+    }
+}
+
 /// The name of a cause of type `S`. The place is that of whoever reported it.
 pub(super) fn name_of<S>(cause: &(dyn Error + 'static), place: &'static Location<'static>) -> String {
     let is_text = [type_name::<&str>(), type_name::<String>(), type_name::<Cow<'_, str>>(), type_name::<Box<str>>()];
     match well_known(cause) {
         Some(name) => name,
+        None if cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect) => {
+            String::from("no_connection")
+        }
         None if is_text.contains(&type_name::<S>()) => At(place).to_string(),
         // What stands in angle brackets makes it long and tells no more.
         None => format!("{} at {}", type_name::<S>().split('<').next().unwrap_or_default(), At(place)),
@@ -61,7 +82,7 @@ impl fmt::Display for At {
 }
 
 /// The first name along the chain of causes.
-fn well_known(cause: &(dyn Error + 'static)) -> Option<String> {
+pub(crate) fn well_known(cause: &(dyn Error + 'static)) -> Option<String> {
     successors(Some(cause), |cause: &&(dyn Error + 'static)| (*cause).source()).find_map(name)
 }
 
@@ -72,6 +93,12 @@ fn name(cause: &(dyn Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<reqwest::Error>() {
         let status = error.status().map(|status| http(status.as_u16()));
         return status.or_else(|| error.is_timeout().then(|| String::from("timed_out")));
+    }
+    if let Some(named) = cause.downcast_ref::<Named>() {
+        return Some(named.name.clone());
+    }
+    if cause.is::<tokio::time::error::Elapsed>() {
+        return Some(String::from("timed_out"));
     }
     if cause.is::<CredentialsError>() {
         return Some(String::from("no_credentials"));

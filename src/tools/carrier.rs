@@ -145,6 +145,7 @@ mod tests {
     async fn where_nobody_listens_nothing_was_sent() {
         let error = HttpCarrier::new("http://127.0.0.1:1").create_label(order()).await.expect_err("nobody there");
         assert_eq!((error.kind(), error.phase()), (ToolErrorKind::Transient, Phase::NothingSent));
+        assert_eq!(error.fault().as_deref(), Some("ConnectionRefused"));
         assert!(!format!("{:?}", error.cause()).contains("127.0.0.1:1/"), "the URL may hold a credential");
     }
 
