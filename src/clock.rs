@@ -63,6 +63,13 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
+impl From<Timestamp> for SystemTime {
+    fn from(time: Timestamp) -> Self {
+        // Beyond what the system can tell, which no clock shows, the beginning of time is as good as any.
+        UNIX_EPOCH.checked_add(Duration::from_millis(time.0)).unwrap_or(UNIX_EPOCH)
+    }
+}
+
 /// Where the time of day comes from.
 #[derive(Clone)]
 pub struct Clock(Source);

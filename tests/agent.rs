@@ -286,6 +286,23 @@ async fn what_is_no_event_is_refused_and_a_conversation_that_is_not_there_is_sai
 }
 
 #[tokio::test]
+async fn the_line_of_a_turn_that_could_not_be_driven_names_the_cause() {
+    let mut shop = Shop::open([says("Hello.")]).await;
+    for (name, value) in &mut shop.settings {
+        if *name == "CONVERSATIONS_TABLE" {
+            *value = "no-such-table".into();
+        }
+    }
+    let mut function = shop.launch(AGENT).await;
+    let answer = function.invoke(message("Hello?")).await.response();
+    assert_eq!(answer["error"]["kind"], "unavailable", "{answer}");
+    let log = function.output_when(|output| output.contains("a turn could not be driven")).await;
+    let line = log.lines().find(|line| line.contains("a turn could not be driven")).expect("a line");
+    let line: Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(line["fault"], "ResourceNotFoundException", "{line}");
+}
+
+#[tokio::test]
 async fn an_invocation_that_lambda_repeats_says_nothing_twice() {
     let shop = Shop::with(Converse::answering(does_all).await).await;
     let event = || message("Do it.").id("8d3c7d4e-0000-4000-8000-000000000001");

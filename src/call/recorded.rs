@@ -146,7 +146,7 @@ impl Pipeline {
     /// Lets the tool find out what became of an effect, and settles the record by what it says.
     async fn reconcile(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: Record) -> Result<Next, Failure> {
         match run.reconcile().await {
-            Reconciled::Unknown => Err(abandoned(run.tool())),
+            Reconciled::Unknown => Err(abandoned(run)),
             Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
             Reconciled::Done(made) => match self.take_over(run, key, claim, &record).await? {
                 Next::Go(guard) => {
@@ -211,6 +211,7 @@ impl Pipeline {
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
+                run.report.fault = Some(error.to_string());
                 made.answer()
             }
         }

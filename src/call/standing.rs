@@ -133,6 +133,6 @@ impl Pipeline {
 
 fn unavailable(entry: &Entry, error: &StoreError) -> Standing {
     let (tool, operation) = (entry.definition().name, error.operation);
-    tracing::warn!(tool, operation, kind = ?error.kind, "the record table failed");
+    tracing::warn!(tool, operation, kind = ?error.kind, fault = error.cause(), "the record table failed");
     Standing::Unavailable
 }

@@ -94,7 +94,7 @@ const RULES: [Rule; 5] = [
     },
 ];
 
-const PARAMETERS: [stacks::Parameter<'static>; 11] = [
+const PARAMETERS: [stacks::Parameter<'static>; 12] = [
     ("FunctionName", "The Lambda function.", None),
     ("LogGroup", "The function's log group.", None),
     ("LoopName", "The function that runs the loop, or none.", Some("none")),
@@ -107,6 +107,11 @@ const PARAMETERS: [stacks::Parameter<'static>; 11] = [
         Some("10"),
     ),
     ("DeniedCount", "How many refusals of a tool in five minutes alarm.", Some("1")),
+    (
+        "Gradual",
+        "Whether new versions get their calls step by step, so that one alarm has to watch them: true or false.",
+        Some("false"),
+    ),
     ("ReserveMs", "The function's RESERVE_MS: less headroom than this alarms.", Some("500")),
     stacks::SERVICE,
     stacks::NAMESPACE,
@@ -118,12 +123,15 @@ pub fn template(toolbox: &Toolbox, tables: &[String]) -> String {
     parameters.push(stacks::RUNBOOK);
     parameters.extend(tables.iter().map(|name| (name.as_str(), "A DynamoDB table.", None)));
     let mut text = stacks::head("dev alarms > infra/alarms.yaml", "The alarms of the tools.", &parameters);
-    text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n  HasLoop: !Not [!Equals [!Ref LoopName, none]]\n\n";
+    text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n  HasLoop: !Not [!Equals [!Ref LoopName, none]]\n";
+    text += "  IsGradual: !Equals [!Ref Gradual, \"true\"]\n\n";
     text += "Resources:\n";
     for (name, resource) in resources(toolbox, tables) {
         let _ = writeln!(text, "  {name}:"); // to a String, so it cannot fail
         yaml(&resource, 4, &mut text);
     }
+    text += "\nOutputs:\n  VersionFaults:\n    Description: The alarm at which a new version is taken back.\n";
+    text += "    Condition: IsGradual\n    Value: !Ref VersionFaults\n";
     text
 }
 
@@ -148,7 +156,23 @@ fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
         let rules = RULES.iter().filter(|rule| !rule.of_effects || tool.effect != Effect::ReadOnly);
         resources.extend(rules.map(|rule| (stacks::pascal(tool.name) + rule.name, of_tool(tool, rule))));
     }
+    resources.push((String::from("VersionFaults"), version_faults(toolbox)));
     resources
+}
+
+/// One alarm for all that tells of a version that is no good: a deployment can watch ten at most.
+fn version_faults(toolbox: &Toolbox) -> Value {
+    let of_tools = toolbox.names().map(|tool| stacks::pascal(tool) + "ErrorRate");
+    let all = ["FunctionErrors", "DeadProcess"].into_iter().map(String::from).chain(of_tools);
+    let rule: Vec<_> = all.map(|alarm| format!("ALARM(\"${{{alarm}}}\")")).collect();
+    json!({
+        "Type": "AWS::CloudWatch::CompositeAlarm",
+        "Condition": "IsGradual",
+        "Properties": {
+            "AlarmDescription": {"Fn::Sub": "${Service}, a new version that gets its calls step by step is taken back while this is in alarm. ${Runbook}#error-rate"},
+            "AlarmRule": {"Fn::Sub": rule.join(" OR ")},
+        },
+    })
 }
 
 /// The share of calls that has to be exceeded counts from so many calls in five minutes: of two calls, one is no rate.

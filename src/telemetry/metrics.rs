@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::{Quantity, Report};
-use crate::outcome::{Failure, FailureKind, Fixer, Outcome};
+use crate::outcome::{FailureKind, Fixer, Outcome};
 
 /// One metric of a call.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,11 @@ pub const METRICS: [Metric; 24] = [
         Source::Counter(|_, outcome| outcome.failure().is_some().into()),
         "calls that ended with a failure",
     ),
-    metric("Faults", Source::Counter(|_, outcome| is_fault(outcome).into()), FAULTS),
+    metric(
+        "Faults",
+        Source::Counter(|_, outcome| outcome.failure().is_some_and(|failure| is_fault(failure.kind())).into()),
+        FAULTS,
+    ),
     metric("Replays", Source::Counter(|_, outcome| is_replay(outcome).into()), "calls answered with an earlier result"),
     metric("Attempts", Source::Counter(|report, _| report.attempts), "attempts that began"),
     metric("Retries", Source::Counter(|report, _| report.attempts.saturating_sub(1)), "attempts after the first"),
@@ -110,8 +114,7 @@ pub fn of_kind(kind: FailureKind) -> Option<&'static Metric> {
 
 /// Failures that no other call, no patience and no approval could have avoided. Alarms count them: a model that guesses at
 /// arguments wakes nobody.
-fn is_fault(outcome: &Outcome) -> bool {
-    let Some(kind) = outcome.failure().map(Failure::kind) else { return false };
+pub(crate) fn is_fault(kind: FailureKind) -> bool {
     match kind {
         FailureKind::InProgress => false,
         FailureKind::OutcomeUnknown => true,
@@ -155,8 +158,8 @@ mod tests {
 
     #[test]
     fn the_faults_are_the_kinds_that_their_meaning_lists() {
-        let faults = |kind: &FailureKind| is_fault(&Outcome::Failure(Failure::new(*kind, "x")));
-        let counted: BTreeSet<_> = FailureKind::ALL.into_iter().filter(faults).map(FailureKind::name).collect();
+        let counted: BTreeSet<_> =
+            FailureKind::ALL.into_iter().filter(|kind| is_fault(*kind)).map(FailureKind::name).collect();
         assert_eq!(counted, FAULTS.split('`').skip(1).step_by(2).collect());
     }
 

@@ -113,9 +113,9 @@ pub struct Report {
     pub superseded: bool,
     /// It would have been tried again, had the retry budget allowed it.
     pub retry_denied: bool,
-    /// The id under which a fault of ours is told to the model.
+    /// The id under which a fault of ours is told to the model, if it is one.
     pub reference: String,
-    /// For a fault of ours: the type of the source, never its text.
+    /// The name of what went wrong last, never its text. Of a refusal the name of the rule.
     pub fault: Option<String>,
 }
 
