@@ -260,7 +260,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The role or policy that has to allow what this source calls. The approver is the only one that decides, and decides
 /// only; the loop has what it calls itself, and the tools' policy beside it.
 fn owner(source: &Path) -> &'static str {
-    if source.ends_with("idempotency/approvals.rs") {
+    if source.starts_with(file("src/idempotency/approvals")) {
         "ApproverRole"
     } else if source.starts_with(file("src/agent")) {
         "LoopRole"

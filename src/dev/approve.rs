@@ -30,9 +30,9 @@ pub struct Pending {
 
 #[derive(Debug, Args)]
 pub struct Decide {
-    /// The key that `dev pending` shows, or as much of its beginning as tells it apart.
-    #[arg(value_name = "KEY")]
-    pub key: String,
+    /// The id that `dev pending` shows, whole.
+    #[arg(value_name = "ID")]
+    pub id: String,
     /// Who decides. It stands in the record, also when the call is done.
     #[arg(long, value_name = "NAME")]
     pub by: String,
@@ -104,7 +104,7 @@ pub async fn decide(options: &Decide, verdict: Verdict) -> Result<ExitCode, Trou
     }
     let (_database, store) = open(&options.db).await?;
     let toolbox = schema::toolbox()?;
-    let decided = store.decide_approval(&options.key, &options.by, verdict).await;
+    let decided = store.decide_approval(&options.id, &options.by, verdict).await;
     let call = decided.map_err(|error| Trouble(error.to_string()))?;
     let approved = Approved::of(&call, &toolbox);
     print(format_args!("{}\n", shown(&call, approved)))?;
@@ -147,7 +147,7 @@ async fn open(db: &Path) -> Result<(Embedded, Store), Trouble> {
 fn shown(call: &idempotency::Pending, approved: Approved) -> Value {
     let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::from(call.arguments.as_str()));
     let mut shown = json!({
-        "key": call.key,
+        "id": call.id,
         "tool": call.tool,
         "arguments": arguments,
         "asked": call.asked().to_string(),

@@ -3,6 +3,7 @@
 //! | module | shows |
 //! | --- | --- |
 //! | this one | who needs a person, and what that person's decision is good for |
+//! | `shown` | a decision is one on what was shown, and on nothing else |
 //! | `kept` | what becomes of an approval on the way: used, given back, over, kept for whoever asks later |
 //! | `doubt` | a call waits of which an attempt may have been done |
 //! | `found_out` | an outcome that is not known, and a tool that can find it out |
@@ -16,6 +17,7 @@ mod commits;
 mod doubt;
 mod found_out;
 mod kept;
+mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 mod tool;
@@ -90,6 +92,7 @@ async fn an_approval_is_used_once_also_by_calls_at_the_same_time() {
     for effect in [ONCE, KEYED, ATOMIC] {
         let world = World::new(effect).await;
         world.call(json!({"amount": 500})).await;
+        let id = world.shown().await.remove(0).id;
         world.decide(Verdict::Approve).await;
         let calls = (0..8).map(|_| world.call(json!({"amount": 500})));
         let outcomes = futures_util::future::join_all(calls).await;
@@ -103,7 +106,7 @@ async fn an_approval_is_used_once_also_by_calls_at_the_same_time() {
             assert_eq!(world.done(), vec![true]);
         }
         assert!(matches!(
-            world.database.store().decide_approval("pay#", "ada", Verdict::Approve).await,
+            world.database.store().decide_approval(&id, "ada", Verdict::Approve).await,
             Err(ApprovalError::NotPending(_))
         ));
     }
@@ -161,20 +164,6 @@ async fn nothing_that_the_model_writes_stands_for_consent() {
         }
         assert!(world.done().is_empty());
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_person_decides_on_the_arguments_that_were_shown() {
-    let world = World::new(ONCE).await;
-    world.call(json!({"amount": 500})).await;
-    world.call(json!({"amount": 501})).await;
-    assert_eq!(world.pending().await, [r#"{"amount":500}"#, r#"{"amount":501}"#]);
-    let store = world.database.store();
-    assert!(matches!(store.decide_approval("pay#", "ada", Verdict::Approve).await, Err(ApprovalError::Ambiguous(_))));
-    let first = store.pending().await.expect("a list").remove(0);
-    store.decide_approval(&first.key, "ada", Verdict::Approve).await.expect("decided");
-    assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
-    assert_eq!(kind(&world.call(json!({"amount": 501})).await), FailureKind::ApprovalRequired);
 }
 
 /// Where the tool's own request for approval, or its commit, meets an approval, the call goes on, but not for ever.

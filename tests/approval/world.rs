@@ -9,7 +9,7 @@ use std::{
 use action_group::{
     call::Pipeline,
     clock::{Clock, Timestamp},
-    idempotency::{Store, Verdict},
+    idempotency::{Pending, Store, Verdict},
     outcome::{FailureKind, Outcome},
     telemetry::Telemetry,
     tool::{Caller, Reconciled, Toolbox},
@@ -84,8 +84,8 @@ impl World {
 
     /// The person decides on all that waits.
     pub async fn decide(&self, verdict: Verdict) {
-        for call in self.database.store().pending().await.expect("a list") {
-            self.database.store().decide_approval(&call.key, "ada", verdict).await.expect("decided");
+        for call in self.shown().await {
+            self.database.store().decide_approval(&call.id, "ada", verdict).await.expect("decided");
         }
     }
 
@@ -125,9 +125,13 @@ impl World {
         self.record().await["state"].as_s().expect("a text").clone()
     }
 
+    /// What the person is shown.
+    pub async fn shown(&self) -> Vec<Pending> {
+        self.database.store().pending().await.expect("a list")
+    }
+
     pub async fn pending(&self) -> Vec<String> {
-        let calls = self.database.store().pending().await.expect("a list");
-        calls.into_iter().map(|call| call.arguments).collect()
+        self.shown().await.into_iter().map(|call| call.arguments).collect()
     }
 }
 

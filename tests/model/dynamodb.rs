@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use action_group::{
     clock::Timestamp,
-    idempotency::{Claim, Decided, Guard, Key, Record, State, Stored, Transaction, Verdict},
+    idempotency::{ApprovalId, Claim, Decided, Guard, Key, Record, State, Stored, Transaction, Verdict},
     tool::Effect,
 };
 use proptest::prelude::*;
@@ -126,7 +126,9 @@ proptest! {
                             decide_approval(record, about > 0, now.plus(Duration::from_millis(1)));
                         }
                         let verdict = if about > 0 { Verdict::Approve } else { Verdict::Deny };
-                        let _ = database.store_at(now).decide_approval(key.pk(), PERSON, verdict).await;
+                        let in_doubt = table.as_ref().is_some_and(|record: &Record| record.maybe_done);
+                        let id = ApprovalId::of(&key, in_doubt).to_string();
+                        let _ = database.store_at(now).decide_approval(&id, PERSON, verdict).await;
                     }
                     choice => {
                         let write = write(choice, &seen);

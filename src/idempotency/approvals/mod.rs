@@ -1,0 +1,158 @@
+//! The person's side of approval: what waits, and the decision on it.
+//!
+//! A call that needs approval leaves a record in the state `awaiting_approval`, with its arguments. A person decides on
+//! that very record, out of band: nothing that reaches a door can. What is listed has an id ([`ApprovalId`]) that binds the
+//! key, the arguments and the doubt that were shown; a decision takes that whole id, and counts only while the record is the
+//! one that was shown. So nobody approves what nobody has seen.
+//!
+//! | decision | the same call then | until |
+//! | --- | --- | --- |
+//! | none yet | is answered `approval_required` | the record expires (the tool's window) |
+//! | approved | runs, once | [`APPROVED_FOR`] after the decision |
+//! | denied | is answered `denied` | the record expires |
+//!
+//! A `Keyed` tool may ask only after an attempt that may have been done ([`Pending::maybe_done`]). Then the first and the
+//! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed. And
+//! the approval counts as long as the record would, since the record keeps the doubt.
+
+mod decision;
+mod id;
+
+use std::{fmt, time::Duration};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use serde::Serialize;
+
+pub use self::{
+    decision::{APPROVED_FOR, ApprovalError, Verdict},
+    id::{ApprovalId, NoApprovalId},
+};
+use super::{
+    record::{Item, State, effect_of, n, s},
+    request::{StoreError, within},
+    store::Store,
+};
+use crate::{clock::Timestamp, readable, tool::Effect};
+
+/// How long one request to the table may take.
+const TIME: Duration = Duration::from_secs(10);
+
+/// A call that waits for a person.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Pending {
+    /// What a decision on it takes, whole: it stands for the key, the arguments and the doubt that are shown here.
+    pub id: String,
+    /// The record's key: `refund_order#4f1c…`. It is the beginning of the id, which is the one text to copy.
+    #[serde(skip)]
+    pub key: String,
+    /// The tool.
+    pub tool: String,
+    /// The arguments, as JSON text, without characters that nobody sees ([`readable`]): a model wrote them, and a person
+    /// reads them, often on a terminal.
+    pub arguments: String,
+    /// Whether an attempt may have been done before a person was asked. To approve it is to have it run again with the
+    /// same key, if the tool still has the effect that it had ([`Pending::runs_as`]).
+    pub maybe_done: bool,
+    /// The effect of the tool when it was begun. `None` in records from before this was kept.
+    pub effect: Option<Effect>,
+    /// When it was asked for, in milliseconds since 1970.
+    pub asked_at: u64,
+    /// When it stops waiting, in seconds since 1970.
+    pub expires_at: u64,
+    #[serde(skip)]
+    args_hash: String,
+}
+
+impl Pending {
+    /// Whether it runs when it is approved, of a tool that has this effect by now. What may have been done under another
+    /// effect is not done again by another way: the same call then only asks the tool what became of it.
+    pub fn runs_as(&self, effect: Effect) -> bool {
+        !self.maybe_done || self.effect.is_none_or(|begun_as| begun_as == effect)
+    }
+
+    /// One that was asked for on 30 November 2026 and waits for an hour.
+    #[cfg(all(test, feature = "dev"))]
+    pub(crate) fn sample(tool: &str, maybe_done: bool, effect: Effect) -> Self {
+        Self {
+            id: format!("{tool}#1.2"),
+            key: format!("{tool}#1"),
+            tool: tool.to_owned(),
+            arguments: String::from("{}"),
+            maybe_done,
+            effect: Some(effect),
+            asked_at: 1_796_032_101_500,
+            expires_at: 1_796_035_701,
+            args_hash: String::new(),
+        }
+    }
+
+    /// When it was asked for.
+    pub const fn asked(&self) -> Timestamp {
+        Timestamp::from_millis(self.asked_at)
+    }
+
+    /// When it stops waiting.
+    pub const fn expires(&self) -> Timestamp {
+        Timestamp::from_secs(self.expires_at)
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("key", &self.key).finish_non_exhaustive() // the arguments are for the person only
+    }
+}
+
+impl Store {
+    /// The calls that wait for a person, the oldest first. Reads the whole table, page by page: it is meant for a person
+    /// who looks, not for a loop.
+    pub async fn pending(&self) -> Result<Vec<Pending>, StoreError> {
+        let mut found = Vec::new();
+        let mut from = None;
+        loop {
+            let request = self
+                .client
+                .scan()
+                .table_name(&self.table)
+                .consistent_read(true)
+                .filter_expression("#state = :awaiting AND expires_at > :now")
+                .expression_attribute_names("#state", "state")
+                .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
+                .expression_attribute_values(":now", n(self.now().as_secs()))
+                .set_exclusive_start_key(from)
+                .send();
+            let page = within(TIME, "Scan", request).await?.map_err(|error| StoreError::from_sdk("Scan", error))?;
+            found.extend(page.items().iter().filter_map(pending_of));
+            from = page.last_evaluated_key;
+            if from.is_none() {
+                break;
+            }
+        }
+        found.sort_by(|a, b| (a.asked_at, &a.key).cmp(&(b.asked_at, &b.key)));
+        Ok(found)
+    }
+}
+
+/// The call of an item that waits at this time.
+fn waiting_at(item: &Item, now: Timestamp) -> Option<Pending> {
+    let waits = item.get("state") == Some(&s(State::AwaitingApproval.name()));
+    pending_of(item).filter(|call| waits && call.expires_at > now.as_secs())
+}
+
+fn pending_of(item: &Item) -> Option<Pending> {
+    let text = |name: &str| item.get(name)?.as_s().ok().cloned();
+    let number = |name: &str| item.get(name)?.as_n().ok()?.parse().ok();
+    let (key, args_hash) = (text("pk")?, text("args_hash")?);
+    let maybe_done = item.get("maybe_done") == Some(&AttributeValue::Bool(true));
+    Some(Pending {
+        id: ApprovalId::new(&key, &args_hash, maybe_done).to_string(),
+        key,
+        tool: text("tool")?,
+        arguments: readable::text(&text("arguments")?).into_owned(),
+        maybe_done,
+        effect: text("effect").as_deref().and_then(effect_of),
+        asked_at: number("started_at")?,
+        expires_at: number("expires_at")?,
+        args_hash,
+    })
+}
