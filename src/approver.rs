@@ -4,10 +4,13 @@
 //!
 //! | event | answer |
 //! | --- | --- |
-//! | `{"action": "list"}` | `{"ok": true, "pending": [{"id", "tool", "arguments", "asked_at", "expires_at", "effect", "maybe_done"}, …]}` |
+//! | `{"action": "list"}` | `{"ok": true, "pending": [{"id", "tool", "arguments", "asked_by", "asked_at", "expires_at", "effect", "maybe_done"}, …]}` |
 //! | `{"action": "approve", "id": "refund_order#4f1c….9b27…", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | `{"action": "deny", "id": "refund_order#4f1c….9b27…", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | a decision that does not count | `{"ok": false, "error": "…"}` |
+//!
+//! `asked_by`: the caller's `tenant`, `identity` and `conversation`, as far as there are such; how far to trust each is in
+//! `docs/doors.md`. Times are in UTC, as in RFC 3339.
 //!
 //! `maybe_done`: an attempt before may have done it. Approved, it runs again with the same key, as long as the tool has the
 //! `effect` that it had; by now it may have another, and then the same call only asks what became of it.

@@ -51,6 +51,10 @@ async fn what_a_person_approves_runs_once_and_what_a_person_refuses_does_not() {
 
     let pending = waiting(&mut approver).await;
     assert_eq!(pending.len(), 2, "{pending:?}");
+    for time in [&pending[0]["asked_at"], &pending[0]["expires_at"]] {
+        let text = time.as_str().expect("a text");
+        assert!(text.starts_with("20") && text.ends_with('Z') && text.len() == "2026-11-30T09:48:21Z".len(), "{text}");
+    }
     let [large, small] = [60_000, 50_001].map(|cents| &of(cents, &pending)["id"]);
     let decided = asked(&mut approver, decision("approve", large, "ada")).await;
     assert_eq!((&decided["ok"], &decided["decided"]["tool"]), (&json!(true), &json!("refund_order")), "{decided}");

@@ -12,7 +12,7 @@ use super::{
     run::new_owner,
 };
 use crate::{
-    idempotency::{Acquired, ApprovalId, Claim, Decision, Key, Record, StoreError, decide},
+    idempotency::{Acquired, ApprovalId, Asking, Claim, Decision, Key, Record, StoreError, decide},
     outcome::{Failure, FailureKind},
     telemetry::Report,
     tool::Entry,
@@ -71,7 +71,7 @@ impl Pipeline {
             effect: tool.effect,
             lease_until: now.plus(headroom),
             expires_at: now.plus(tool.window.max(headroom)),
-            for_approval: Some(arguments.to_string()),
+            for_approval: Some(Box::new(Asking::of(&arguments, &call.caller))),
         };
         match self.store.acquire(&key, &claim, around.deadline.time_left()).await {
             Ok(Acquired::Awaiting | Acquired::Mine(_)) => Standing::Waits(ApprovalId::of(&key, false).to_string()),

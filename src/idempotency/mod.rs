@@ -53,7 +53,7 @@ pub mod conditions {
 pub(crate) use self::key::{canonical, digest_of, hex};
 pub use self::{
     acquire::Acquired,
-    approvals::{APPROVED_FOR, ApprovalError, ApprovalId, NoApprovalId, Pending, Verdict},
+    approvals::{APPROVED_FOR, ApprovalError, ApprovalId, AskedBy, Asking, NoApprovalId, Pending, Verdict},
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | this one | who needs a person, and what that person's decision is good for |
 //! | `shown` | a decision is one on what was shown, and on nothing else |
+//! | `asked_by` | who asks, as the person reads it |
 //! | `kept` | what becomes of an approval on the way: used, given back, over, kept for whoever asks later |
 //! | `doubt` | a call waits of which an attempt may have been done |
 //! | `found_out` | an outcome that is not known, and a tool that can find it out |
@@ -13,6 +14,7 @@
 
 #![cfg(feature = "dev")]
 
+mod asked_by;
 mod commits;
 mod doubt;
 mod found_out;

@@ -129,9 +129,9 @@ fn comes_to(shown: &Pending, verdict: Verdict, now: Timestamp) -> (State, u64) {
     let soon = now.plus(APPROVED_FOR).as_secs_up();
     match verdict {
         // The record keeps a doubt, which must not end before its time.
-        Verdict::Approve if shown.maybe_done => (State::Approved, soon.max(shown.expires_at)),
+        Verdict::Approve if shown.maybe_done => (State::Approved, soon.max(shown.expires_at.as_secs())),
         Verdict::Approve => (State::Approved, soon),
-        Verdict::Deny => (State::Denied, shown.expires_at),
+        Verdict::Deny => (State::Denied, shown.expires_at.as_secs()),
     }
 }
 

@@ -15,6 +15,7 @@
 //! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed. And
 //! the approval counts as long as the record would, since the record keeps the doubt.
 
+mod asking;
 mod decision;
 mod id;
 
@@ -24,6 +25,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
 pub use self::{
+    asking::{AskedBy, Asking},
     decision::{APPROVED_FOR, ApprovalError, Verdict},
     id::{ApprovalId, NoApprovalId},
 };
@@ -55,10 +57,12 @@ pub struct Pending {
     pub maybe_done: bool,
     /// The effect of the tool when it was begun. `None` in records from before this was kept.
     pub effect: Option<Effect>,
-    /// When it was asked for, in milliseconds since 1970.
-    pub asked_at: u64,
-    /// When it stops waiting, in seconds since 1970.
-    pub expires_at: u64,
+    /// Who has asked for it first.
+    pub asked_by: AskedBy,
+    /// When it was asked for.
+    pub asked_at: Timestamp,
+    /// When it stops waiting.
+    pub expires_at: Timestamp,
     #[serde(skip)]
     args_hash: String,
 }
@@ -80,20 +84,11 @@ impl Pending {
             arguments: String::from("{}"),
             maybe_done,
             effect: Some(effect),
-            asked_at: 1_796_032_101_500,
-            expires_at: 1_796_035_701,
+            asked_by: AskedBy::default(),
+            asked_at: Timestamp::from_millis(1_796_032_101_500),
+            expires_at: Timestamp::from_secs(1_796_035_701),
             args_hash: String::new(),
         }
-    }
-
-    /// When it was asked for.
-    pub const fn asked(&self) -> Timestamp {
-        Timestamp::from_millis(self.asked_at)
-    }
-
-    /// When it stops waiting.
-    pub const fn expires(&self) -> Timestamp {
-        Timestamp::from_secs(self.expires_at)
     }
 }
 
@@ -136,12 +131,12 @@ impl Store {
 /// The call of an item that waits at this time.
 fn waiting_at(item: &Item, now: Timestamp) -> Option<Pending> {
     let waits = item.get("state") == Some(&s(State::AwaitingApproval.name()));
-    pending_of(item).filter(|call| waits && call.expires_at > now.as_secs())
+    pending_of(item).filter(|call| waits && call.expires_at > Timestamp::from_secs(now.as_secs()))
 }
 
 fn pending_of(item: &Item) -> Option<Pending> {
     let text = |name: &str| item.get(name)?.as_s().ok().cloned();
-    let number = |name: &str| item.get(name)?.as_n().ok()?.parse().ok();
+    let number = |name: &str| item.get(name)?.as_n().ok()?.parse::<u64>().ok();
     let (key, args_hash) = (text("pk")?, text("args_hash")?);
     let maybe_done = item.get("maybe_done") == Some(&AttributeValue::Bool(true));
     Some(Pending {
@@ -151,8 +146,9 @@ fn pending_of(item: &Item) -> Option<Pending> {
         arguments: readable::text(&text("arguments")?).into_owned(),
         maybe_done,
         effect: text("effect").as_deref().and_then(effect_of),
-        asked_at: number("started_at")?,
-        expires_at: number("expires_at")?,
+        asked_by: AskedBy::from_item(item),
+        asked_at: Timestamp::from_millis(number("started_at")?),
+        expires_at: Timestamp::from_secs(number("expires_at")?),
         args_hash,
     })
 }
