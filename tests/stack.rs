@@ -16,7 +16,7 @@ use action_group::{
     dev::{self, alarms, dashboard, stacks},
     settings::Env,
     telemetry::{UNKNOWN_TOOL, metrics},
-    tool::{Entry, Toolbox},
+    tool::{Effect, Entry, Toolbox},
 };
 use serde_json::Value;
 
@@ -153,6 +153,22 @@ fn every_tool_is_on_the_dashboard_and_has_its_alarms() {
         let own = alarms.values().filter(|lines| values(lines, "Value").contains(&tool.to_owned())).count();
         assert!(own >= 3, "{tool} has {own} alarms");
     }
+}
+
+/// Whoever decides is another one than whoever is woken.
+#[test]
+fn a_call_that_waits_tells_those_who_decide_and_a_persons_refusal_tells_nobody() {
+    let alarms = alarms_by_name();
+    let counts = |lines: &&Vec<String>, metric: &str| values(lines, "MetricName").contains(&metric.to_owned());
+    let waiting: Vec<_> = alarms.values().filter(|lines| counts(lines, "ApprovalRequired")).collect();
+    let with_effect = toolbox().iter().filter(|entry| entry.definition().effect != Effect::ReadOnly).count();
+    assert_eq!(waiting.len(), with_effect, "a tool may ask in its own code");
+    for (name, lines) in &alarms {
+        let tells = |topic: &str| values(lines, "\"Ref\"").contains(&topic.to_owned());
+        let waits = counts(&lines, "ApprovalRequired");
+        assert_eq!((tells("ApprovalTopicArn"), tells("TopicArn")), (waits, !waits), "{name}");
+    }
+    assert!(!alarms.values().any(|lines| counts(&lines, "RefusedByPerson")));
 }
 
 #[test]

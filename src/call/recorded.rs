@@ -15,6 +15,7 @@ use crate::{
         Acquired, ApprovalId, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, decide,
     },
     outcome::{Changed, Failure},
+    telemetry::RefusedBy,
     tool::{Effect, Reconciled},
 };
 
@@ -130,7 +131,10 @@ impl Pipeline {
             Decision::AwaitApproval => {
                 Err(waits(run.tool(), "", record.maybe_done).awaiting(&ApprovalId::of(key, record.maybe_done)))
             }
-            Decision::Denied => Err(refused(run.tool(), record.maybe_done)),
+            Decision::Denied => {
+                run.report.refused_by = RefusedBy::Person;
+                Err(refused(run.tool(), record.maybe_done))
+            }
             Decision::KeyReused => Err(key_reused()),
         }
     }

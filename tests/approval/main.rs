@@ -30,7 +30,9 @@ use action_group::{
     idempotency::{ApprovalError, Verdict},
     outcome::{Changed, Failure, FailureKind},
 };
+use doubt::asked_in_doubt;
 use serde_json::json;
+use support::Lines;
 use tool::{ATOMIC, KEYED, ONCE, Step};
 use world::{World, kind, paid};
 
@@ -72,6 +74,22 @@ async fn a_call_that_is_refused_stays_refused() {
             assert_eq!(kind(&world.call(json!({"amount": 500})).await), FailureKind::Denied);
         }
         assert!(world.done().is_empty());
+    }
+}
+
+/// It was somebody's decision, and wakes nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_has_refused_is_not_counted_among_the_refusals_of_a_rule() {
+    for in_doubt in [false, true] {
+        let (world, metrics) =
+            (if in_doubt { asked_in_doubt(true).await } else { World::new(ONCE).await }, Lines::default());
+        let call = if in_doubt { json!({"amount": 7}) } else { json!({"amount": 500}) };
+        world.call(call.clone()).await;
+        world.decide(Verdict::Deny).await;
+        world.call_noted(world.database.store(), metrics.clone(), call).await;
+        let text = metrics.text();
+        assert!(text.contains("\"RefusedByPerson\":1") && !text.contains("\"Denied\""), "{text}");
+        assert_eq!(text.contains("\"OutcomeUnknown\":1"), in_doubt, "{text}");
     }
 }
 
