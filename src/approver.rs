@@ -4,10 +4,12 @@
 //!
 //! | event | answer |
 //! | --- | --- |
-//! | `{"action": "list"}` | `{"ok": true, "pending": [{"id", "tool", "arguments", "asked_by", "asked_at", "expires_at", "effect", "maybe_done"}, …]}` |
+//! | `{"action": "list"}` | `{"ok": true, "next": null, "pending": [{"id", "tool", "arguments", "asked_by", "asked_at", "expires_at", "effect", "maybe_done"}, …]}` |
 //! | `{"action": "approve", "id": "refund_order#4f1c….9b27…", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | `{"action": "deny", "id": "refund_order#4f1c….9b27…", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | a decision that does not count | `{"ok": false, "error": "…"}` |
+//!
+//! A list that would not fit into an answer is cut: `next` is then a text, and `{"action": "list", "after": NEXT}` goes on.
 //!
 //! `asked_by`: the caller's `tenant`, `identity` and `conversation`, as far as there are such; how far to trust each is in
 //! `docs/doors.md`. Times are in UTC, as in RFC 3339.
@@ -40,9 +42,18 @@ pub struct Approver {
 #[derive(Deserialize)]
 #[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
 enum Request {
-    List {},
-    Approve { id: String, by: String },
-    Deny { id: String, by: String },
+    List {
+        #[serde(default)]
+        after: Option<String>,
+    },
+    Approve {
+        id: String,
+        by: String,
+    },
+    Deny {
+        id: String,
+        by: String,
+    },
 }
 
 impl Approver {
@@ -66,9 +77,9 @@ impl Approver {
 
     async fn answer(&self, request: Request) -> Result<Value, String> {
         match request {
-            Request::List {} => {
-                let pending = self.store.pending().await.map_err(|_| String::from(NO_TABLE))?;
-                Ok(json!({"ok": true, "pending": pending}))
+            Request::List { after } => {
+                let waiting = self.store.pending(after.as_deref()).await.map_err(|error| error.to_string())?;
+                Ok(json!({"ok": true, "pending": waiting.calls, "next": waiting.next}))
             }
             Request::Approve { id, by } => self.decide(&id, &by, Verdict::Approve).await,
             Request::Deny { id, by } => self.decide(&id, &by, Verdict::Deny).await,
@@ -84,8 +95,6 @@ impl Approver {
         Ok(json!({"ok": true, "decided": call}))
     }
 }
-
-const NO_TABLE: &str = "The table of records does not answer. Try again later.";
 
 impl Serve for Approver {
     async fn serve(&self, invocation: Invocation) -> Answer {

@@ -29,6 +29,7 @@ async fn asked(approver: &mut Function, request: Value) -> Value {
 /// The calls that wait, as the list shows them.
 async fn waiting(approver: &mut Function) -> Vec<Value> {
     let listed = asked(approver, json!({"action": "list"})).await;
+    assert_eq!(listed["next"], Value::Null, "it is the whole list");
     listed["pending"].as_array().expect("a list").clone()
 }
 
@@ -101,6 +102,8 @@ async fn a_request_that_is_none_and_a_decision_of_nobody_are_refused() {
         let error = approver.invoke(Event::json(&nonsense)).await.error();
         assert_eq!(error["errorType"], "InvalidPayload", "{nonsense}");
     }
+    let nowhere = asked(&mut approver, json!({"action": "list", "after": "refund_order#"})).await;
+    assert!(nowhere["error"].as_str().expect("a sentence").contains("`next`"), "{nowhere}");
     status(&mut world.function, refund(60_000)).await;
     let pending = waiting(&mut approver).await;
     let nobody = asked(&mut approver, decision("approve", &pending[0]["id"], " ")).await;

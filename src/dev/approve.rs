@@ -87,12 +87,20 @@ impl Approved {
 pub async fn pending(options: &Pending) -> Result<ExitCode, Trouble> {
     let (_database, store) = open(&options.db).await?;
     let toolbox = schema::toolbox()?;
-    let waiting = store.pending().await.map_err(|error| Trouble(error.to_string()))?;
-    if waiting.is_empty() {
-        tell(Tone::Quiet, "Nothing waits for approval.");
+    let (mut next, mut listed) = (None, 0);
+    loop {
+        let waiting = store.pending(next.as_deref()).await.map_err(|error| Trouble(error.to_string()))?;
+        for call in &waiting.calls {
+            print(format_args!("{}\n", shown(call, Approved::of(call, &toolbox))))?;
+        }
+        listed += waiting.calls.len();
+        next = waiting.next;
+        if next.is_none() {
+            break;
+        }
     }
-    for call in waiting {
-        print(format_args!("{}\n", shown(&call, Approved::of(&call, &toolbox))))?;
+    if listed == 0 {
+        tell(Tone::Quiet, "Nothing waits for approval.");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -159,6 +159,10 @@ impl Tables {
                 Err(error) => return Err(unusable(&error)),
             }
         }
+        match self.0.update_table(request(seed::index_of_records())?) {
+            Ok(_) | Err(DynoxideError::ValidationException(_)) => {} // the latter says that it is there already
+            Err(error) => return Err(unusable(&error)),
+        }
         for setting in seed::time_to_live() {
             match self.0.update_time_to_live(request(setting)?) {
                 Ok(_) | Err(DynoxideError::ValidationException(_)) => {} // the latter says that it is on already
@@ -242,6 +246,7 @@ mod tests {
     use aws_sdk_dynamodb::{Client, types::AttributeValue};
 
     use super::*;
+    use crate::{clock::Clock, idempotency::Store};
 
     fn client(database: &Embedded) -> Client {
         Client::new(&sdk_config(&database.endpoint(), http_client()))
@@ -288,6 +293,26 @@ mod tests {
         drop(database);
         let database = Embedded::start(Some(&path), 0).await.expect("the same database");
         assert_eq!(refundable(&client(&database), "ORD-12345").await.as_deref(), Some("1"));
+    }
+
+    #[tokio::test]
+    async fn a_file_from_before_what_waits_had_an_index_gets_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("orders.db");
+        let before = json!({
+            "TableName": seed::IDEMPOTENCY,
+            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        let tables = Tables::open(Some(&path)).expect("a database");
+        tables.0.create_table(request(before).expect("a request")).expect("a table");
+        drop(tables);
+        for _ in 0..2 {
+            let database = Embedded::start(Some(&path), 0).await.expect("the same database");
+            let store = Store::new(client(&database), seed::IDEMPOTENCY, Clock::system());
+            assert!(store.pending(None).await.expect("a list").calls.is_empty());
+        }
     }
 
     #[test]

@@ -142,7 +142,8 @@ impl Guard {
         let update = self
             .fenced(&[State::Started])
             .update_expression(
-                "SET #state = :state, arguments = :arguments, asked_by = :asked_by, maybe_done = :doubt, started_at = :now",
+                "SET #state = :state, arguments = :arguments, asked_by = :asked_by, waits_for = :waits_for, \
+                 maybe_done = :doubt, started_at = :now",
             )
             .expression_attribute_values(":state", s(State::AwaitingApproval.name()))
             .expression_attribute_values(":doubt", AttributeValue::Bool(maybe_done))

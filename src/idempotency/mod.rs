@@ -8,6 +8,7 @@
 //! | --- | --- | --- |
 //! | acquire | `PutItem` | no record, or an expired one |
 //! | ask for approval, bar a commit | `PutItem` | no record, or an expired one |
+//! | list what waits | `Query` of the index `waiting` | |
 //! | approve, deny | `GetItem`, consistent; then `UpdateItem` | it waits, and as it was shown |
 //! | take over, use an approval | `UpdateItem` | the old owner, attempt and state |
 //! | complete, mark unknown, relinquish, await approval in place | `UpdateItem` | our owner and attempt |
@@ -53,7 +54,10 @@ pub mod conditions {
 pub(crate) use self::key::{canonical, digest_of, hex};
 pub use self::{
     acquire::Acquired,
-    approvals::{APPROVED_FOR, ApprovalError, ApprovalId, AskedBy, Asking, NoApprovalId, Pending, Verdict},
+    approvals::{
+        APPROVED_FOR, ApprovalError, ApprovalId, AskedBy, Asking, ListError, NoApprovalId, Pending, Verdict, WAITING,
+        Waiting,
+    },
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},

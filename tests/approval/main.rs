@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | this one | who needs a person, and what that person's decision is good for |
 //! | `shown` | a decision is one on what was shown, and on nothing else |
+//! | `listed` | the list of what waits |
 //! | `asked_by` | who asks, as the person reads it |
 //! | `kept` | what becomes of an approval on the way: used, given back, over, kept for whoever asks later |
 //! | `doubt` | a call waits of which an attempt may have been done |
@@ -19,6 +20,7 @@ mod commits;
 mod doubt;
 mod found_out;
 mod kept;
+mod listed;
 mod shown;
 #[path = "../support/mod.rs"]
 mod support;

@@ -113,7 +113,9 @@ impl World {
     /// The same without what tells only who has held it, and what was for the person who has decided.
     pub async fn left_to_others(&self) -> HashMap<String, AttributeValue> {
         let mut record = self.record().await;
-        record.retain(|name, _| !["owner", "attempt", "lease_until", "arguments", "asked_by"].contains(&name.as_str()));
+        record.retain(|name, _| {
+            !["owner", "attempt", "lease_until", "arguments", "asked_by", "waits_for"].contains(&name.as_str())
+        });
         record
     }
 
@@ -129,7 +131,7 @@ impl World {
 
     /// What the person is shown.
     pub async fn shown(&self) -> Vec<Pending> {
-        self.database.store().pending().await.expect("a list")
+        self.database.store().pending(None).await.expect("a list").calls
     }
 
     pub async fn pending(&self) -> Vec<String> {

@@ -7,7 +7,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::record::{Item, s};
+use super::{
+    super::record::{Item, s},
+    list::WAITS_FOR,
+};
 use crate::{readable, tool::Caller};
 
 /// So many characters of a name are kept: the person needs to tell callers apart, and a caller may send a long one.
@@ -40,9 +43,10 @@ impl Asking {
         Self { arguments: arguments.to_string(), by: AskedBy::of(caller) }
     }
 
-    /// The attributes that keep it, and their values.
-    pub(in super::super) fn attributes(&self) -> [(&'static str, AttributeValue); 2] {
-        [("arguments", s(&self.arguments)), ("asked_by", AttributeValue::M(self.by.to_item()))]
+    /// The attributes that keep it, and have it listed, and their values.
+    pub(in super::super) fn attributes(&self) -> [(&'static str, AttributeValue); 3] {
+        let by = AttributeValue::M(self.by.to_item());
+        [("arguments", s(&self.arguments)), ("asked_by", by), (WAITS_FOR.0, s(WAITS_FOR.1))]
     }
 }
 

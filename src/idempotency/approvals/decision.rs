@@ -110,7 +110,9 @@ impl Store {
             .table_name(&self.table)
             .key("pk", s(&shown.key))
             .condition_expression(if shown.maybe_done { AS_SHOWN_IN_DOUBT } else { AS_SHOWN })
-            .update_expression("SET #state = :state, expires_at = :expires, decided_by = :by, decided_at = :at")
+            .update_expression(
+                "SET #state = :state, expires_at = :expires, decided_by = :by, decided_at = :at REMOVE waits_for",
+            )
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
             .expression_attribute_values(":args", s(&shown.args_hash))

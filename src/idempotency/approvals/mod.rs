@@ -18,6 +18,7 @@
 mod asking;
 mod decision;
 mod id;
+mod list;
 
 use std::{fmt, time::Duration};
 
@@ -28,12 +29,9 @@ pub use self::{
     asking::{AskedBy, Asking},
     decision::{APPROVED_FOR, ApprovalError, Verdict},
     id::{ApprovalId, NoApprovalId},
+    list::{ListError, WAITING, Waiting},
 };
-use super::{
-    record::{Item, State, effect_of, n, s},
-    request::{StoreError, within},
-    store::Store,
-};
+use super::record::{Item, State, effect_of, s};
 use crate::{clock::Timestamp, readable, tool::Effect};
 
 /// How long one request to the table may take.
@@ -95,36 +93,6 @@ impl Pending {
 impl fmt::Debug for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pending").field("key", &self.key).finish_non_exhaustive() // the arguments are for the person only
-    }
-}
-
-impl Store {
-    /// The calls that wait for a person, the oldest first. Reads the whole table, page by page: it is meant for a person
-    /// who looks, not for a loop.
-    pub async fn pending(&self) -> Result<Vec<Pending>, StoreError> {
-        let mut found = Vec::new();
-        let mut from = None;
-        loop {
-            let request = self
-                .client
-                .scan()
-                .table_name(&self.table)
-                .consistent_read(true)
-                .filter_expression("#state = :awaiting AND expires_at > :now")
-                .expression_attribute_names("#state", "state")
-                .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
-                .expression_attribute_values(":now", n(self.now().as_secs()))
-                .set_exclusive_start_key(from)
-                .send();
-            let page = within(TIME, "Scan", request).await?.map_err(|error| StoreError::from_sdk("Scan", error))?;
-            found.extend(page.items().iter().filter_map(pending_of));
-            from = page.last_evaluated_key;
-            if from.is_none() {
-                break;
-            }
-        }
-        found.sort_by(|a, b| (a.asked_at, &a.key).cmp(&(b.asked_at, &b.key)));
-        Ok(found)
     }
 }
 
