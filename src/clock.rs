@@ -6,6 +6,7 @@ use std::{
 };
 
 use aws_smithy_types::{DateTime, date_time::Format};
+use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
 /// A moment, in milliseconds since 1970. On the wire: `lease_until` in milliseconds, `expires_at` in seconds.
@@ -53,6 +54,13 @@ impl fmt::Display for Timestamp {
             Ok(text) => f.write_str(&text),
             Err(_) => write!(f, "{seconds} s since 1970"), // beyond the year 9999
         }
+    }
+}
+
+/// The same text.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

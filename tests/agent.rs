@@ -262,8 +262,8 @@ async fn a_call_that_waits_for_a_person_pauses_its_whole_batch_and_runs_after_th
     assert_eq!(still["stop"], "awaiting_approval", "nobody has decided");
 
     let mut approver = shop.launch(env!("CARGO_BIN_EXE_approver")).await;
-    let key = said["waiting"][0]["key"].as_str().expect("a key");
-    let decision = json!({"action": "approve", "key": key, "by": "ada"});
+    let id = said["waiting"][0]["approval_id"].as_str().expect("an id");
+    let decision = json!({"action": "approve", "id": id, "by": "ada"});
     assert_eq!(approver.invoke(Event::json(&decision)).await.response()["ok"], true);
     let said = report(&function.invoke(resume()).await);
     assert_eq!((&said["stop"], &said["answer"]), (&json!("end_turn"), &json!("Done.")));

@@ -16,7 +16,7 @@ use action_group::{
     dev::{self, alarms, dashboard, stacks},
     settings::Env,
     telemetry::{UNKNOWN_TOOL, metrics},
-    tool::{Entry, Toolbox},
+    tool::{Effect, Entry, Toolbox},
 };
 use serde_json::Value;
 
@@ -155,6 +155,22 @@ fn every_tool_is_on_the_dashboard_and_has_its_alarms() {
     }
 }
 
+/// Whoever decides is another one than whoever is woken.
+#[test]
+fn a_call_that_waits_tells_those_who_decide_and_a_persons_refusal_tells_nobody() {
+    let alarms = alarms_by_name();
+    let counts = |lines: &&Vec<String>, metric: &str| values(lines, "MetricName").contains(&metric.to_owned());
+    let waiting: Vec<_> = alarms.values().filter(|lines| counts(lines, "ApprovalRequired")).collect();
+    let with_effect = toolbox().iter().filter(|entry| entry.definition().effect != Effect::ReadOnly).count();
+    assert_eq!(waiting.len(), with_effect, "a tool may ask in its own code");
+    for (name, lines) in &alarms {
+        let tells = |topic: &str| values(lines, "\"Ref\"").contains(&topic.to_owned());
+        let waits = counts(&lines, "ApprovalRequired");
+        assert_eq!((tells("ApprovalTopicArn"), tells("TopicArn")), (waits, !waits), "{name}");
+    }
+    assert!(!alarms.values().any(|lines| counts(&lines, "RefusedByPerson")));
+}
+
 #[test]
 fn the_metric_of_dead_processes_is_made_by_the_filter_that_stands_beside_the_alarm() {
     let resources = resources(&read("infra/alarms.yaml"));
@@ -262,7 +278,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The role or policy that has to allow what this source calls. The approver is the only one that decides, and decides
 /// only; the loop has what it calls itself, and the tools' policy beside it.
 fn owner(source: &Path) -> &'static str {
-    if source.ends_with("idempotency/approvals.rs") {
+    if source.starts_with(file("src/idempotency/approvals")) {
         "ApproverRole"
     } else if source.starts_with(file("src/agent")) {
         "LoopRole"

@@ -64,7 +64,7 @@ impl Seen {
             Fate::Open | Fate::Waiting(_) | Fate::NotRun { .. } => None,
             Fate::Done { .. } => Some(Self::Success),
             Fate::Failed { kind, .. } if kind == FailureKind::InProgress.name() => Some(Self::Neutral),
-            Fate::Failed { key: Some(_), .. } => Some(Self::Waiting),
+            Fate::Failed { awaits: Some(_), .. } => Some(Self::Waiting),
             Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => Some(Self::Waiting),
             Fate::Failed { .. } => Some(Self::Failure),
         }

@@ -19,7 +19,7 @@ pub fn keeping_doubt(tool: &Definition, failure: Failure, maybe_done: bool) -> F
         FailureKind::ApprovalRequired => {
             let in_doubt = waits(tool, "", true);
             match failure.awaits() {
-                Some(key) => in_doubt.awaiting(key),
+                Some(id) => in_doubt.awaiting(&id),
                 None => in_doubt,
             }
         }

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     ending::Ending,
-    idempotency::{Claim, Key},
+    idempotency::{Asking, Claim, Key},
     outcome::Failure,
     telemetry::Report,
     tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
@@ -61,8 +61,13 @@ impl Run<'_> {
             effect: self.tool().effect,
             lease_until: now.plus(self.deadline.headroom()),
             expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
-            for_approval: self.needs_approval.then(|| self.arguments.to_string()),
+            for_approval: self.needs_approval.then(|| Box::new(self.asking())),
         }
+    }
+
+    /// What a person is shown of it who has to approve it.
+    pub(super) fn asking(&self) -> Asking {
+        Asking::of(&self.arguments, &self.call.caller)
     }
 
     /// Runs the tool once, within the policy's timeout and the time left.

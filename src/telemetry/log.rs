@@ -12,7 +12,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::{Origin, Report, changed_name, json::JsonLines};
+use super::{Origin, RefusedBy, Report, changed_name, json::JsonLines};
 use crate::outcome::{Failure, FailureKind, Outcome};
 
 /// How log lines look.
@@ -89,6 +89,7 @@ pub(super) fn call(origin: &Origin, report: &Report, outcome: &Outcome) {
         };
     }
     match outcome.failure().map(Failure::kind) {
+        Some(FailureKind::Denied) if report.refused_by == RefusedBy::Person => line!(tracing::Level::WARN),
         Some(FailureKind::Internal | FailureKind::OutcomeUnknown | FailureKind::Denied) => line!(tracing::Level::ERROR),
         _ if report.completion_lost => line!(tracing::Level::ERROR),
         Some(_) => line!(tracing::Level::WARN),

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{Quantity, Report};
+use super::{Quantity, RefusedBy, Report};
 use crate::outcome::{FailureKind, Fixer, Outcome};
 
 /// One metric of a call.
@@ -49,6 +49,8 @@ impl Metric {
         match self.source {
             Source::Counter(count) => Some(Quantity::Count(count(report, outcome).into())),
             Source::Timer(time) => Some(Quantity::Time(time(report))),
+            // An alarm counts what is denied, and a person's decision is nothing to be woken for.
+            Source::Kind(FailureKind::Denied) if report.refused_by == RefusedBy::Person => None,
             Source::Kind(kind) => (outcome.failure()?.kind() == kind).then_some(Quantity::Count(1)),
             Source::Event(happened) => happened(report).then_some(Quantity::Count(1)),
         }
@@ -60,7 +62,7 @@ const fn metric(name: &'static str, source: Source, meaning: &'static str) -> Me
 }
 
 /// The table.
-pub const METRICS: [Metric; 24] = [
+pub const METRICS: [Metric; 25] = [
     metric("Calls", Source::Counter(|_, _| 1), "calls that have ended"),
     metric(
         "Errors",
@@ -84,11 +86,12 @@ pub const METRICS: [Metric; 24] = [
     ),
     metric("Superseded", Source::Event(|report| report.superseded), "another execution had taken the record over"),
     metric("RetriesDenied", Source::Event(|report| report.retry_denied), "not tried again, for want of retry budget"),
+    metric("RefusedByPerson", Source::Event(|report| report.refused_by == RefusedBy::Person), REFUSED),
     metric("InvalidInput", Source::Kind(FailureKind::InvalidInput), "the arguments broke a rule of the schema"),
     metric("NotFound", Source::Kind(FailureKind::NotFound), "what the arguments name does not exist"),
     metric("Rejected", Source::Kind(FailureKind::Rejected), "a business rule forbade it"),
     metric("UnknownTool", Source::Kind(FailureKind::UnknownTool), "no tool has that name"),
-    metric("Denied", Source::Kind(FailureKind::Denied), "a policy, a tool or a person refused it"),
+    metric("Denied", Source::Kind(FailureKind::Denied), "a policy or a tool refused it"),
     metric("ApprovalRequired", Source::Kind(FailureKind::ApprovalRequired), "it waits for a person"),
     metric("InProgress", Source::Kind(FailureKind::InProgress), "the same action was still running"),
     metric("KeyReused", Source::Kind(FailureKind::KeyReused), "the key was used before with other arguments"),
@@ -101,6 +104,8 @@ pub const METRICS: [Metric; 24] = [
 
 const FAULTS: &str =
     "failures by which something here is broken: `transient`, `timeout`, `outcome_unknown`, `internal`";
+
+const REFUSED: &str = "a person who had to approve it has refused it";
 
 /// The metric of this name.
 pub fn named(name: &str) -> Option<&'static Metric> {
