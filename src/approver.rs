@@ -25,12 +25,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    aws,
+    aws::{self, RetryMode},
     clock::Clock,
     handler::{FunctionError, Invocation},
     idempotency::{Store, Verdict},
     runtime::{Answer, Serve, StartError},
-    settings::{Env, RetryMode},
+    settings::Env,
 };
 
 /// Lists and decides what waits.

@@ -22,7 +22,7 @@
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
 //! | [`telemetry`] | the metric line and the log line of every call |
-//! | [`aws`] | the configuration of every AWS client |
+//! | [`aws`] | the configuration of every AWS client, and what its failures mean |
 //! | [`clock`] | the time of day, and a clock that tests can stop |
 //! | [`ending`] | the end of the process, told to those who wait |
 //! | [`handler`] | one invocation, from bytes to answer |

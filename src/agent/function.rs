@@ -24,14 +24,15 @@ use super::{
     turn::{Agent, Around, TurnError, Wish},
 };
 use crate::{
-    app, aws,
+    app,
+    aws::{self, RetryMode},
     call::Deadline,
     clock::Clock,
     door,
     handler::{FunctionError, Invocation},
     payload,
     runtime::{Answer, Serve, StartError},
-    settings::{Env, RetryMode, Settings},
+    settings::{Env, Settings},
     tool::{Caller, fault_of},
     tools,
 };

@@ -31,13 +31,13 @@ use crate::{
         store::ConversationTable,
         turn::{Agent, Around, Wish},
     },
-    aws,
+    aws::{self, RetryMode},
     call::Deadline,
     clock::Clock,
     idempotency::{ApprovalError, Pending, Store, Verdict},
     outcome::Outcome,
     runtime::asked_to_end,
-    settings::{Env, RetryMode},
+    settings::Env,
     tool::Caller,
 };
 

@@ -13,7 +13,10 @@ use super::{
     doubt::Doubt,
     record::{Item, Record},
 };
-use crate::tool::{Meaning, meaning, name_of_sdk};
+use crate::{
+    aws::{Meaning, meaning},
+    tool::name_of_sdk,
+};
 
 /// Why a request to the table gave no answer that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

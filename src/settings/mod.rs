@@ -22,6 +22,7 @@ use std::{ops::RangeInclusive, time::Duration};
 pub use self::env::{Env, SettingsError};
 pub(crate) use self::log_filter::log_filter;
 use crate::{
+    aws::RetryMode,
     conversation_guard::Limits,
     door::{DOORS, Door, named},
 };
@@ -33,16 +34,6 @@ const RESERVE_RANGE: RangeInclusive<u64> = 250..=10_000;
 /// The time for an invocation whose host gives no usable deadline.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
-
-/// How AWS clients retry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RetryMode {
-    /// With growing waits, and after a throttle more slowly for every request of this process.
-    #[default]
-    Adaptive,
-    /// With growing waits.
-    Standard,
-}
 
 /// What the function itself needs to know; tools have their own settings.
 #[derive(Clone, Debug)]
