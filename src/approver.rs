@@ -27,10 +27,11 @@ use serde_json::{Value, json};
 use crate::{
     aws::{self, RetryMode},
     clock::Clock,
-    handler::{FunctionError, Invocation},
+    env::Env,
     idempotency::{Store, Verdict},
-    runtime::{Answer, Serve, StartError},
-    settings::Env,
+    runtime::{Answer, Serve},
+    runtime::{FunctionError, Invocation},
+    start::StartError,
 };
 
 /// Lists and decides what waits.

@@ -15,8 +15,9 @@ use action_group::{
     call::Pipeline,
     clock::Clock,
     conversation_guard::Limits,
-    handler::{Handler, Invocation, Terms},
+    handler::{Handler, Terms},
     idempotency::Store,
+    runtime::Invocation,
     telemetry::Telemetry,
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };

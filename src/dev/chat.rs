@@ -34,10 +34,10 @@ use crate::{
     aws::{self, RetryMode},
     call::Deadline,
     clock::Clock,
+    env::Env,
     idempotency::{ApprovalError, Pending, Store, Verdict},
     outcome::Outcome,
     runtime::asked_to_end,
-    settings::Env,
     tool::Caller,
 };
 

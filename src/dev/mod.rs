@@ -33,7 +33,7 @@
 use std::{io::Write, process::ExitCode};
 
 use crate::{
-    settings::{self, Env},
+    env::{self, Env},
     telemetry::{LogFormat, init_logs},
 };
 
@@ -101,5 +101,5 @@ fn start_logs() {
         ("RUST_LOG", None) => Some("warn,dynoxide=error,aws_config=error".into()),
         (_, value) => value,
     });
-    init_logs(LogFormat::Text { ansi: account::colours() }, settings::log_filter(&mut env));
+    init_logs(LogFormat::Text { ansi: account::colours() }, env::log_filter(&mut env));
 }

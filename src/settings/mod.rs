@@ -5,7 +5,7 @@
 //! [`Env`], so that their faults come out together with these:
 //!
 //! ```
-//! use action_group::settings::{Env, Settings};
+//! use action_group::{env::Env, settings::Settings};
 //!
 //! let mut env = Env::of([("IDEMPOTENCY_TABLE", "tool-records"), ("RESERVE_MS", "800")]);
 //! let settings = Settings::read(&mut env);
@@ -14,17 +14,14 @@
 //! assert!(env.finish().is_err()); // ORDERS_TABLE is not set
 //! ```
 
-mod env;
-mod log_filter;
-
 use std::{ops::RangeInclusive, time::Duration};
 
-pub use self::env::{Env, SettingsError};
-pub(crate) use self::log_filter::log_filter;
 use crate::{
     aws::RetryMode,
     conversation_guard::Limits,
     door::{DOORS, Door, named},
+    env::{Env, log_filter},
+    runtime::LONGEST,
 };
 
 /// The time kept back before the deadline.
@@ -34,6 +31,10 @@ const RESERVE_RANGE: RangeInclusive<u64> = 250..=10_000;
 /// The time for an invocation whose host gives no usable deadline.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
+const _: () = assert!(
+    Duration::from_millis(*BUDGET_RANGE.end()).as_millis() == LONGEST.as_millis(),
+    "the longest budget is the longest time of an invocation"
+);
 
 /// What the function itself needs to know; tools have their own settings.
 #[derive(Clone, Debug)]
@@ -61,9 +62,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The longest [`Settings::default_budget`].
-    pub const LONGEST_BUDGET: Duration = Duration::from_millis(*BUDGET_RANGE.end());
-
     /// Reads them. Faults are in `env`: call [`Env::finish`] before you use any of this.
     pub fn read(env: &mut Env) -> Self {
         let settings = Self {
@@ -160,6 +158,7 @@ fn doors(env: &mut Env) -> Vec<&'static Door> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::env::SettingsError;
 
     const TABLE: (&str, &str) = ("IDEMPOTENCY_TABLE", "records");
 
