@@ -19,9 +19,11 @@
 //! | --- | --- |
 //! | `counts` | what was counted, and what it stops: pure |
 //! | `words` | what a stopped call is told |
+//! | `item` | the counts in the table of records |
 //! | `watch` | one invocation: counts in, calls stopped, counts out |
 
 mod counts;
+mod item;
 mod watch;
 mod words;
 

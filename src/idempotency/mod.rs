@@ -28,11 +28,9 @@
 //! | `acquire`, `guard` | how an execution comes to hold a key; the right to settle what it holds |
 //! | `transaction` | an atomic effect and its record, in one commit |
 //! | `approvals` | what waits for a person, the decision, and which call is meant by it |
-//! | `counter` | no record: the counts of a conversation with limits |
 
 mod acquire;
 mod approvals;
-mod counter;
 mod decide;
 mod doubt;
 mod guard;
@@ -51,7 +49,6 @@ pub mod conditions {
     };
 }
 
-pub(crate) use self::key::{canonical, digest_of, hex};
 pub use self::{
     acquire::Acquired,
     approvals::{
@@ -65,4 +62,9 @@ pub use self::{
     request::{StoreError, StoreErrorKind},
     store::Store,
     transaction::{Commit, Transaction, Tried},
+};
+pub(crate) use self::{
+    key::{canonical, digest_of, hex},
+    record::{n, s},
+    request::within,
 };

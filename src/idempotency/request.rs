@@ -55,7 +55,7 @@ impl StoreError {
     }
 
     /// What the client's last attempt says.
-    pub(super) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
+    pub(crate) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
@@ -95,7 +95,7 @@ fn refusal(code: Option<&str>) -> StoreErrorKind {
 }
 
 /// Gives a request up when its time is up. Boxed, because the SDK's futures are large.
-pub(super) fn within<'a, T, E, R>(
+pub(crate) fn within<'a, T, E, R>(
     time: Duration,
     operation: &'static str,
     request: impl Future<Output = Result<T, SdkError<E, R>>> + Send + 'a,
