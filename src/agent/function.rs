@@ -70,7 +70,7 @@ impl AgentFunction {
         env.finish()?;
         let sdk = aws::sdk_config(settings.retry_mode).await;
         let toolbox = tools::toolbox(tools::Backends::new(&own, &sdk))?;
-        let faults = door::named("converse").map(|door| door::faults(&toolbox, &[door])).unwrap_or_default();
+        let faults = door::faults(&toolbox, &[door::CONVERSE]);
         if !faults.is_empty() {
             return Err(StartError::Doors(faults.join("\n")));
         }

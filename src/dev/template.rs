@@ -17,7 +17,10 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{door, tool::Toolbox};
+use crate::{
+    door::{AGENT_FUNCTION, GATEWAY},
+    tool::Toolbox,
+};
 
 const BEGIN: &str = "# BEGIN generated: ";
 const END: &str = "# END generated: ";
@@ -34,8 +37,7 @@ pub struct Definitions {
 impl Definitions {
     /// What the doors export for these tools.
     pub fn of(toolbox: &Toolbox) -> Self {
-        let export = |name| door::named(name).map_or(Value::Null, |door| (door.definitions)(toolbox));
-        Self { agent_function: export("agent-function"), gateway: export("gateway") }
+        Self { agent_function: (AGENT_FUNCTION.definitions)(toolbox), gateway: (GATEWAY.definitions)(toolbox) }
     }
 
     /// The YAML of a block, if there is a block of this name.
