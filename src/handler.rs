@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     authorise::Authorise,
     call::{ANSWER, Call, Deadline, Pipeline, Room, Surroundings, Task, longest},
-    conversation_guard::{Limits, Watch},
+    conversation_guard::{ConversationLimits, Watch},
     door::{self, Door, Event, Memory, Refusal, Request},
     outcome::{Changed, Failure, FailureKind, Outcome},
     payload::{self, Payload},
@@ -30,7 +30,7 @@ pub struct Terms {
     /// The propagated header that names the gateway's user, if one can be trusted to.
     pub identity_header: Option<String>,
     /// The limits of a conversation.
-    pub limits: Limits,
+    pub limits: ConversationLimits,
     /// The doors that may be used, in the order of detection.
     pub doors: Vec<&'static Door>,
 }

@@ -21,7 +21,7 @@ use super::{
     report::Report,
     settings::LoopSettings,
     store::ConversationTable,
-    turn::{Agent, Around, TurnError, Wish},
+    turn::{Agent, TurnContext, TurnError, Wish},
 };
 use crate::{
     app,
@@ -91,14 +91,14 @@ impl Serve for AgentFunction {
         let (conversation, wish) = read(&invocation.payload)?;
         let tenant = invocation.tenant.unwrap_or_default();
         let identity = invocation.identity.unwrap_or_default();
-        let around = Around {
+        let context = TurnContext {
             driver: format!("the invocation {}", invocation.request_id),
             request_id: invocation.request_id,
             trace_id: invocation.trace_id,
             deadline: Deadline::new(invocation.deadline, self.reserve, self.default_budget),
             caller: Caller::default().with_tenant(&tenant).with_identity(identity),
         };
-        let turn = self.agent.turn(&among(&tenant, &conversation), wish, around, &mut |_| {}).await;
+        let turn = self.agent.turn(&among(&tenant, &conversation), wish, context, &mut |_| {}).await;
         Ok(match turn {
             Ok(report) => driven(&conversation, &report),
             Err(error) => refused(&conversation, &error),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, PAUSE, words::Stop};
+use super::{ConversationLimits, PAUSE, words::Stop};
 use crate::{
     call::Call,
     clock::Timestamp,
@@ -107,12 +107,18 @@ impl Counts {
     /// Counts a call, and says why it must not run. `beside` are the calls of the same event that will: nobody knows yet how
     /// they end, so that of equal calls no more run than may fail, and a trial is one call. What has never failed may be asked
     /// for as often as one likes.
-    pub fn admit(&mut self, limits: &Limits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Failure> {
+    pub fn admit(
+        &mut self,
+        limits: &ConversationLimits,
+        tally: &Tally,
+        beside: &[Tally],
+        now: Timestamp,
+    ) -> Option<Failure> {
         self.calls = self.calls.saturating_add(1);
         self.stop(limits, tally, beside, now).map(Stop::failure)
     }
 
-    fn stop(&self, limits: &Limits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Stop> {
+    fn stop(&self, limits: &ConversationLimits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Stop> {
         if let Some(most) = limits.calls.filter(|most| self.calls > *most) {
             return Some(Stop::Calls(most));
         }
@@ -128,7 +134,7 @@ impl Counts {
 
     /// Counts how a call has ended that was not stopped here. A success ends its streaks; what waits for a person or is
     /// in progress is to be asked for again, and is neither.
-    pub fn note(&mut self, limits: &Limits, tally: &Tally, outcome: &Outcome, now: Timestamp) {
+    pub fn note(&mut self, limits: &ConversationLimits, tally: &Tally, outcome: &Outcome, now: Timestamp) {
         let kept = [
             limits.consecutive_failures.and(tally.tool.as_ref()).map(|tool| (&mut self.failures.tools, tool)),
             limits.identical_failures.map(|_| (&mut self.failures.same, &tally.digest)),
@@ -161,7 +167,8 @@ mod tests {
     use crate::{call::Arguments, outcome::FailureKind};
 
     const NOW: Timestamp = Timestamp::from_secs(1_764_468_000);
-    const LIMITS: Limits = Limits { calls: Some(100), consecutive_failures: Some(3), identical_failures: Some(2) };
+    const LIMITS: ConversationLimits =
+        ConversationLimits { calls: Some(100), consecutive_failures: Some(3), identical_failures: Some(2) };
 
     fn tally(tool: &str, arguments: Value) -> Tally {
         let call = Call { tool: tool.into(), arguments: Arguments::from_json(arguments), ..Call::default() };
@@ -177,7 +184,7 @@ mod tests {
     }
 
     /// The counts after calls that end so, each of which is admitted.
-    fn after(limits: &Limits, calls: impl IntoIterator<Item = (Tally, Outcome)>) -> Counts {
+    fn after(limits: &ConversationLimits, calls: impl IntoIterator<Item = (Tally, Outcome)>) -> Counts {
         let mut counts = Counts::default();
         for (tally, outcome) in calls {
             assert_eq!(counts.admit(limits, &tally, &[], NOW), None);
@@ -186,7 +193,7 @@ mod tests {
         counts
     }
 
-    fn stopped(counts: &Counts, limits: &Limits, tally: &Tally, now: Timestamp) -> Option<String> {
+    fn stopped(counts: &Counts, limits: &ConversationLimits, tally: &Tally, now: Timestamp) -> Option<String> {
         counts.clone().admit(limits, tally, &[], now).map(|failure| {
             assert_eq!((failure.kind(), failure.retryable()), (FailureKind::Rejected, false));
             assert!(failure.message().ends_with("This call changed nothing."), "{}", failure.message());
@@ -196,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_conversation_has_no_more_calls_than_its_budget() {
-        let limits = Limits { calls: Some(2), ..Limits::default() };
+        let limits = ConversationLimits { calls: Some(2), ..ConversationLimits::default() };
         let mut counts = after(&limits, [(tally("a", json!({})), done()), (tally("b", json!({})), done())]);
         for _ in 0..3 {
             let failure = counts.admit(&limits, &tally("c", json!({})), &[], NOW).expect("a stop");
@@ -289,9 +296,10 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_off_counts_and_stops_nothing() {
-        let counts = after(&Limits::default(), vec![(tally("a", json!({})), failed(FailureKind::Internal)); 50]);
+        let counts =
+            after(&ConversationLimits::default(), vec![(tally("a", json!({})), failed(FailureKind::Internal)); 50]);
         assert_eq!(counts.failures, Failures::default());
-        assert!(Limits::default().are_off() && !LIMITS.are_off());
+        assert!(ConversationLimits::default().are_off() && !LIMITS.are_off());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{
-    Limits,
+    ConversationLimits,
     counts::{Counts, Failures, Tally},
     item::{add_calls, replace_failures},
 };
@@ -24,7 +24,7 @@ const KEPT: Duration = Duration::from_hours(24);
 
 /// The counts of the conversation while its calls run.
 pub(crate) struct Watch<'a> {
-    limits: &'a Limits,
+    limits: &'a ConversationLimits,
     store: &'a Store,
     place: Place,
     counts: Counts,
@@ -43,7 +43,7 @@ impl<'a> Watch<'a> {
     /// limit, no conversation, or a table that does not answer. A limit is there against loops and protects nothing, so
     /// that a call need not wait for it.
     pub(crate) async fn begin(
-        limits: &'a Limits,
+        limits: &'a ConversationLimits,
         request: &mut Request,
         toolbox: &Toolbox,
         store: &'a Store,

@@ -29,7 +29,7 @@ use crate::{
         settings::LoopSettings,
         stop::Stop,
         store::ConversationTable,
-        turn::{Agent, Around, Wish},
+        turn::{Agent, TurnContext, Wish},
     },
     aws::{self, RetryMode},
     call::Deadline,
@@ -181,10 +181,10 @@ impl Talk {
         }
     }
 
-    fn around(&self) -> Around {
+    fn around(&self) -> TurnContext {
         let deadline = Deadline::new(Instant::now().checked_add(self.time), self.reserve, self.time);
         let driver = format!("`dev chat` in the process {}", std::process::id());
-        Around { request_id: String::new(), driver, trace_id: None, deadline, caller: Caller::default() }
+        TurnContext { request_id: String::new(), driver, trace_id: None, deadline, caller: Caller::default() }
     }
 
     /// Asks the person about each call that waits. True if all are decided.

@@ -18,7 +18,7 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use crate::{
     aws::RetryMode,
-    conversation_guard::Limits,
+    conversation_guard::ConversationLimits,
     door::{DOORS, Door, named},
     env::{Env, log_filter},
     runtime::LONGEST,
@@ -56,7 +56,7 @@ pub struct Settings {
     /// `CONVERSATION_MAX_CALLS`, `CONVERSATION_MAX_CONSECUTIVE_FAILURES`, `CONVERSATION_MAX_IDENTICAL_FAILURES`: the limits
     /// of a conversation whose loop others run.
     /// Default: none.
-    pub limits: Limits,
+    pub limits: ConversationLimits,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
     pub doors: Vec<&'static Door>,
 }
@@ -118,7 +118,7 @@ fn identity_header(text: &str) -> Option<String> {
     (!is_secret).then(|| text.to_owned())
 }
 
-fn limits(env: &mut Env) -> Limits {
+fn limits(env: &mut Env) -> ConversationLimits {
     let mut limit = |name, most: u32| {
         let valid = format!("a whole number from 1 to {most}, or not set for no limit");
         env.optional(name, &valid, |text| {
@@ -126,7 +126,7 @@ fn limits(env: &mut Env) -> Limits {
             text.parse().ok().filter(|limit| is_plain && (1..=most).contains(limit))
         })
     };
-    Limits {
+    ConversationLimits {
         calls: limit("CONVERSATION_MAX_CALLS", 100_000),
         consecutive_failures: limit("CONVERSATION_MAX_CONSECUTIVE_FAILURES", 1_000),
         identical_failures: limit("CONVERSATION_MAX_IDENTICAL_FAILURES", 1_000),
@@ -237,7 +237,8 @@ mod tests {
             ("CONVERSATION_MAX_CONSECUTIVE_FAILURES", "5"),
             ("CONVERSATION_MAX_IDENTICAL_FAILURES", "3"),
         ];
-        let expected = Limits { calls: Some(50), consecutive_failures: Some(5), identical_failures: Some(3) };
+        let expected =
+            ConversationLimits { calls: Some(50), consecutive_failures: Some(5), identical_failures: Some(3) };
         assert_eq!(read(&limits).unwrap().limits, expected);
         for bad in ["0", "-1", "+1", "1.5", "many", "100001", "99999999999"] {
             for (name, _) in limits {
