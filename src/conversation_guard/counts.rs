@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConversationLimits, PAUSE, words::Stop};
+use super::{
+    ConversationLimits,
+    streak::{Streak, lengthen},
+    words::Stop,
+};
 use crate::{
     call::Call,
     clock::Timestamp,
@@ -12,28 +16,8 @@ use crate::{
     outcome::{Failure, Outcome},
 };
 
-/// The most tools, and the most calls, whose failures are remembered: the latest ones.
-const REMEMBERED: usize = 24;
 /// The longest text of counts, in bytes. One that is longer is none of ours.
 const LONGEST: usize = 4_000;
-
-/// Failures in a row, and when the last one was, in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Streak(u32, u64);
-
-impl Streak {
-    /// Whether it stops the next call: as long as the pause lasts, and then until the one call that may try has ended.
-    fn stops(self, limit: u32, is_tried: bool, now: Timestamp) -> bool {
-        let is_left_alone = Timestamp::from_secs(self.1).plus(PAUSE) > now;
-        self.0 >= limit && (is_left_alone || is_tried)
-    }
-
-    /// Whether it stops the next equal call, beside which so many run: below the limit no more run than may fail.
-    fn stops_equal(self, limit: u32, beside: usize, now: Timestamp) -> bool {
-        let may_have_failed = self.0.saturating_add(u32::try_from(beside).unwrap_or(u32::MAX));
-        (self.0 < limit && may_have_failed >= limit) || self.stops(limit, beside > 0, now)
-    }
-}
 
 /// The counts of one conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,11 +109,13 @@ impl Counts {
         let equal = beside.iter().filter(|other| *other == tally).count();
         let same = limits.identical_failures.zip(self.failures.same.get(&tally.digest));
         if let Some((_, streak)) = same.filter(|(limit, streak)| streak.stops_equal(*limit, equal, now)) {
-            return Some(Stop::Same(streak.0));
+            return Some(Stop::Same(streak.length()));
         }
         let is_tried = beside.iter().any(|other| other.tool == tally.tool);
         let of_tool = limits.consecutive_failures.zip(self.failures.tools.get(tally.tool.as_ref()?));
-        of_tool.filter(|(limit, streak)| streak.stops(*limit, is_tried, now)).map(|(_, streak)| Stop::Tool(streak.0))
+        of_tool
+            .filter(|(limit, streak)| streak.stops(*limit, is_tried, now))
+            .map(|(_, streak)| Stop::Tool(streak.length()))
     }
 
     /// Counts how a call has ended that was not stopped here. A success ends its streaks; what waits for a person or is
@@ -149,21 +135,12 @@ impl Counts {
     }
 }
 
-/// One more failure; the oldest streaks are forgotten.
-fn lengthen(streaks: &mut BTreeMap<String, Streak>, name: &str, now: Timestamp) {
-    let failures = streaks.get(name).map_or(0, |streak| streak.0);
-    streaks.insert(String::from(name), Streak(failures.saturating_add(1), now.as_secs()));
-    while streaks.len() > REMEMBERED {
-        let oldest = streaks.iter().min_by_key(|(_, streak)| streak.1).map(|(name, _)| name.clone());
-        oldest.map(|name| streaks.remove(&name));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::conversation_guard::PAUSE;
     use crate::{call::Arguments, outcome::FailureKind};
 
     const NOW: Timestamp = Timestamp::from_secs(1_764_468_000);

@@ -18,12 +18,14 @@
 //! | file | its one idea |
 //! | --- | --- |
 //! | `counts` | what was counted, and what it stops: pure |
+//! | `streak` | failures in a row, and when they stop the next call: pure |
 //! | `words` | what a stopped call is told |
 //! | `item` | the counts in the table of records |
 //! | `watch` | one invocation: counts in, calls stopped, counts out |
 
 mod counts;
 mod item;
+mod streak;
 mod watch;
 mod words;
 

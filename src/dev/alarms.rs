@@ -7,7 +7,7 @@ use std::{fmt::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 
-use super::{Trouble, output::print, schema, stacks, template::yaml};
+use super::{Trouble, output::print, schema, stacks, yaml::yaml};
 use crate::tool::{Definition, Effect, Entry, Toolbox};
 
 pub(super) const HELP: &str = "\

@@ -23,7 +23,7 @@
 //! | `faulty` | a tool that misbehaves |
 //! | `commits` | an HTTP client that sees the commits of atomic effects, and misbehaves after them |
 //! | `effects` | the side effects that were really made |
-//! | [`template`] | the tool schemas in `template.yaml` |
+//! | [`template`], `yaml` | the tool schemas in `template.yaml`; how values are written there |
 //! | [`panels`], [`dashboard`], [`alarms`] | what is shown of each tool, and the templates in `infra/` |
 //! | [`stacks`] | what those templates have in common |
 //! | `account`, `output` | what stderr tells about each call; what stdout and the files of options get |
@@ -67,6 +67,7 @@ mod stage;
 mod tables;
 pub mod template;
 mod transcript;
+mod yaml;
 
 pub use self::database::{Embedded, sdk_config};
 
