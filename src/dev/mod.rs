@@ -10,7 +10,7 @@
 //! | `input` | what a file given to `invoke` holds |
 //! | `run_loop`, `script`, `kept`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
 //! | `beside`, `lock` | files beside one that is kept; one that a single process at a time may work on |
-//! | `chat` | `dev chat`: a real model, and a person at the terminal |
+//! | `chat`, `terminal` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
@@ -66,6 +66,7 @@ pub mod stacks;
 mod stage;
 mod tables;
 pub mod template;
+mod terminal;
 mod transcript;
 mod yaml;
 
