@@ -27,10 +27,12 @@
 //! | `store` | the table: reading, first writing, fencing |
 //! | `acquire`, `guard` | how an execution comes to hold a key; the right to settle what it holds |
 //! | `transaction` | an atomic effect and its record, in one commit |
+//! | `asking` | what a person is shown of a call that waits, which its record keeps |
 //! | `approvals` | what waits for a person, the decision, and which call is meant by it |
 
 mod acquire;
 mod approvals;
+mod asking;
 mod decide;
 mod doubt;
 mod guard;
@@ -51,10 +53,8 @@ pub mod conditions {
 
 pub use self::{
     acquire::Acquired,
-    approvals::{
-        APPROVED_FOR, ApprovalError, ApprovalId, AskedBy, Asking, ListError, NoApprovalId, Pending, Verdict, WAITING,
-        Waiting,
-    },
+    approvals::{APPROVED_FOR, ApprovalError, ApprovalId, ListError, NoApprovalId, Pending, Verdict, WAITING, Waiting},
+    asking::{AskedBy, Asking},
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},
