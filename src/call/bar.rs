@@ -10,7 +10,8 @@
 //! | holds no record, and finds one that was left behind | itself into that record | somebody was faster |
 //! | holds a record that was left behind | leaves it, instead of deleting it | |
 //!
-//! Without an answer to such a write the outcome is not known.
+//! Without an answer to such a write the outcome is not known. The record is in the way of the commit only: the next call of
+//! its key takes it over, also one with other arguments.
 
 use super::{
     answer::{Answer, recall},
