@@ -164,7 +164,7 @@ fn results(spelling: Spelling, ids: &[String], spares: &[Option<Spare>], outcome
             Outcome::Success { result, .. } => written(result),
             Outcome::Failure(_) => 0,
         };
-        let outcome = fit::within(outcome, spare.as_ref(), size, left);
+        let outcome = fit::beside(outcome, spare.as_ref(), size, left);
         left -= if size > left { 0 } else { size };
         tool_result(spelling, id, outcome)
     })
