@@ -4,15 +4,21 @@
 //!
 //! | event | answer |
 //! | --- | --- |
-//! | `{"action": "list"}` | `{"ok": true, "pending": [{"key", "tool", "arguments", "asked_at", "expires_at", "effect", "maybe_done"}, …]}` |
-//! | `{"action": "approve", "key": "refund_order#4f1c", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
-//! | `{"action": "deny", "key": "refund_order#4f1c", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
+//! | `{"action": "list"}` | `{"ok": true, "next": null, "pending": [{"id", "tool", "arguments", "asked_by", "asked_at", "expires_at", "effect", "maybe_done"}, …]}` |
+//! | `{"action": "approve", "id": "refund_order#4f1c….9b27…", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
+//! | `{"action": "deny", "id": "refund_order#4f1c….9b27…", "by": "ada"}` | `{"ok": true, "decided": {…}}` |
 //! | a decision that does not count | `{"ok": false, "error": "…"}` |
+//!
+//! A list that would not fit into an answer is cut: `next` is then a text, and `{"action": "list", "after": NEXT}` goes on.
+//!
+//! `asked_by`: the caller's `tenant`, `identity` and `conversation`, as far as there are such; how far to trust each is in
+//! `docs/doors.md`. Times are in UTC, as in RFC 3339.
 //!
 //! `maybe_done`: an attempt before may have done it. Approved, it runs again with the same key, as long as the tool has the
 //! `effect` that it had; by now it may have another, and then the same call only asks what became of it.
 //!
-//! `key` is what the list shows, or as much of its beginning as tells it apart. `by` stands in the log, and with its
+//! `id` is what the list shows, whole: it stands for what is shown beside it. A decision counts only while the same call waits,
+//! with the same arguments; an id that is cut, a key, or the id of what waits no more decides nothing. `by` stands in the log, and with its
 //! time in the record (`decided_by`, `decided_at`), also in that of a call that is done.
 
 use serde::Deserialize;
@@ -36,9 +42,18 @@ pub struct Approver {
 #[derive(Deserialize)]
 #[serde(tag = "action", rename_all = "lowercase", deny_unknown_fields)]
 enum Request {
-    List {},
-    Approve { key: String, by: String },
-    Deny { key: String, by: String },
+    List {
+        #[serde(default)]
+        after: Option<String>,
+    },
+    Approve {
+        id: String,
+        by: String,
+    },
+    Deny {
+        id: String,
+        by: String,
+    },
 }
 
 impl Approver {
@@ -62,31 +77,29 @@ impl Approver {
 
     async fn answer(&self, request: Request) -> Result<Value, String> {
         match request {
-            Request::List {} => {
-                let pending = self.store.pending().await.map_err(|_| String::from(NO_TABLE))?;
-                Ok(json!({"ok": true, "pending": pending}))
+            Request::List { after } => {
+                let waiting = self.store.pending(after.as_deref()).await.map_err(|error| error.to_string())?;
+                Ok(json!({"ok": true, "pending": waiting.calls, "next": waiting.next}))
             }
-            Request::Approve { key, by } => self.decide(&key, &by, Verdict::Approve).await,
-            Request::Deny { key, by } => self.decide(&key, &by, Verdict::Deny).await,
+            Request::Approve { id, by } => self.decide(&id, &by, Verdict::Approve).await,
+            Request::Deny { id, by } => self.decide(&id, &by, Verdict::Deny).await,
         }
     }
 
-    async fn decide(&self, key: &str, by: &str, verdict: Verdict) -> Result<Value, String> {
+    async fn decide(&self, id: &str, by: &str, verdict: Verdict) -> Result<Value, String> {
         if by.trim().is_empty() {
             return Err(String::from("\"by\" must name the person who decides."));
         }
-        let call = self.store.decide_approval(key, by, verdict).await.map_err(|error| error.to_string())?;
+        let call = self.store.decide_approval(id, by, verdict).await.map_err(|error| error.to_string())?;
         tracing::info!(key = call.key, tool = call.tool, by, verdict = ?verdict, "decided");
         Ok(json!({"ok": true, "decided": call}))
     }
 }
 
-const NO_TABLE: &str = "The table of records does not answer. Try again later.";
-
 impl Serve for Approver {
     async fn serve(&self, invocation: Invocation) -> Answer {
         let request = serde_json::from_slice(&invocation.payload).map_err(|_| {
-            let text = "The event must be {\"action\": \"list\"}, or {\"action\": \"approve\" or \"deny\", \"key\": …, \"by\": …}.";
+            let text = "The event must be {\"action\": \"list\"}, or {\"action\": \"approve\" or \"deny\", \"id\": …, \"by\": …}.";
             FunctionError::new("InvalidPayload", text)
         })?;
         Ok(self.answer(request).await.unwrap_or_else(|error| json!({"ok": false, "error": error})))

@@ -6,6 +6,7 @@ use std::{
 };
 
 use aws_smithy_types::{DateTime, date_time::Format};
+use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 
 /// A moment, in milliseconds since 1970. On the wire: `lease_until` in milliseconds, `expires_at` in seconds.
@@ -56,10 +57,24 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// The same text.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    fn from(time: Timestamp) -> Self {
+        // Beyond what the system can tell, which no clock shows, the beginning of time is as good as any.
+        UNIX_EPOCH.checked_add(Duration::from_millis(time.0)).unwrap_or(UNIX_EPOCH)
     }
 }
 

@@ -262,8 +262,8 @@ async fn a_call_that_waits_for_a_person_pauses_its_whole_batch_and_runs_after_th
     assert_eq!(still["stop"], "awaiting_approval", "nobody has decided");
 
     let mut approver = shop.launch(env!("CARGO_BIN_EXE_approver")).await;
-    let key = said["waiting"][0]["key"].as_str().expect("a key");
-    let decision = json!({"action": "approve", "key": key, "by": "ada"});
+    let id = said["waiting"][0]["approval_id"].as_str().expect("an id");
+    let decision = json!({"action": "approve", "id": id, "by": "ada"});
     assert_eq!(approver.invoke(Event::json(&decision)).await.response()["ok"], true);
     let said = report(&function.invoke(resume()).await);
     assert_eq!((&said["stop"], &said["answer"]), (&json!("end_turn"), &json!("Done.")));
@@ -283,6 +283,23 @@ async fn what_is_no_event_is_refused_and_a_conversation_that_is_not_there_is_sai
     assert_eq!((&answer["ok"], &answer["error"]["kind"]), (&json!(false), &json!("not_found")));
     assert_eq!(answer["error"]["retryable"], false);
     assert!(shop.model.requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_line_of_a_turn_that_could_not_be_driven_names_the_cause() {
+    let mut shop = Shop::open([says("Hello.")]).await;
+    for (name, value) in &mut shop.settings {
+        if *name == "CONVERSATIONS_TABLE" {
+            *value = "no-such-table".into();
+        }
+    }
+    let mut function = shop.launch(AGENT).await;
+    let answer = function.invoke(message("Hello?")).await.response();
+    assert_eq!(answer["error"]["kind"], "unavailable", "{answer}");
+    let log = function.output_when(|output| output.contains("a turn could not be driven")).await;
+    let line = log.lines().find(|line| line.contains("a turn could not be driven")).expect("a line");
+    let line: Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(line["fault"], "ResourceNotFoundException", "{line}");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use action_group::{
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
 use serde_json::{Value, json};
-use support::{Database, Lines, terms};
+use support::{Database, Faults, Lines, terms};
 use tokio::sync::oneshot;
 
 /// A gate that blocks the threads of those who come.
@@ -115,8 +115,19 @@ fn texts(answer: &Value) -> Vec<String> {
     blocks.iter().map(|block| block["toolResult"]["content"][0].to_string()).collect()
 }
 
+/// The cause that a line names where the code blocks.
+fn cause(at: Where) -> Vec<&'static str> {
+    match at {
+        Where::Key => vec!["tool policy: timed_out"],
+        Where::Authorise => vec!["authoriser: timed_out"],
+        Where::Explain => vec!["timed_out"],
+        Where::Nowhere => vec![],
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn code_of_the_author_that_blocks_its_thread_is_answered_for_wherever_it_stands() {
+    let faults = Faults::of("blocks");
     for at in [Where::Key, Where::Authorise, Where::Explain, Where::Nowhere] {
         let (database, gate) = (Database::start().await, Gate::default());
         let _opener = Opener(gate.clone());
@@ -132,6 +143,8 @@ async fn code_of_the_author_that_blocks_its_thread_is_answered_for_wherever_it_s
         assert_eq!(goes_on, RESULT, "{at:?}");
         assert!(blocked.contains("hanged nothing") || blocked.contains("Nothing was changed"), "{at:?}: {blocked}");
         assert_eq!(blocked.contains("It does not exist."), at == Where::Nowhere, "{at:?}: {blocked}");
+        let (told, cause) = (faults.take(), cause(at));
+        assert_eq!(told, cause, "the line tells the tool's policy, the authoriser and the tool apart");
     }
 }
 

@@ -192,7 +192,7 @@ async fn a_conversation_in_a_file_is_left_decided_on_elsewhere_and_resumed() {
     assert_eq!(chat.leave().await.0, Some(0));
 
     let pending = dev(&["pending", "--db", db]);
-    dev(&["approve", pending[0]["key"].as_str().unwrap(), "--by", "ada", "--db", db]);
+    dev(&["approve", pending[0]["id"].as_str().unwrap(), "--by", "ada", "--db", db]);
     let mut chat = Chat::begin(&model, &options);
     chat.say("/resume");
     chat.hears("Refunded.").await;

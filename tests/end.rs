@@ -75,7 +75,7 @@ async fn a_label_on_its_way_is_given_up_so_that_the_next_call_goes_on_at_once() 
     let answer = on_its_way(&world, Event::file("converse/create-shipping-label.json"), is_asked).await;
     end(&mut world).await;
     let answer: Value = answer.await.expect("an answer").response();
-    assert!(answer.to_string().contains("it is not made twice"), "{answer}");
+    assert!(answer.to_string().contains("it cannot be done twice"), "{answer}");
 
     let mut next = world.beside(PROGRAM).await;
     let answer = next.invoke(Event::file("converse/create-shipping-label.json")).await.response();

@@ -13,15 +13,15 @@ use std::{
     fs,
     future::pending,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use action_group::{
     call::{MAX_REQUESTS, Pipeline},
-    clock::Clock,
+    clock::{Clock, Timestamp},
     idempotency::Store,
     outcome::{Changed, Failure, FailureKind, Outcome},
     tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox},
@@ -120,6 +120,35 @@ impl Tool for Ends {
             }
         }
     }
+}
+
+/// A tool that is too busy for so many attempts, and notes what each was told of when the call began.
+struct Notes(Arc<Mutex<Vec<SystemTime>>>);
+
+impl Tool for Notes {
+    const NAME: &'static str = "notes";
+    type Args = Nothing;
+    type Output = Value;
+
+    fn policy(&self) -> Policy<Nothing> {
+        Policy::new(Effect::ReadOnly)
+    }
+
+    async fn call(&self, _: Nothing, context: &CallContext) -> Result<Success<Value>, ToolError> {
+        self.0.lock().unwrap().push(context.began());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Err(ToolError::transient("Busy."))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_is_told_when_the_call_began_and_not_what_time_it_is() {
+    let (told, table) = (Arc::default(), Scripted::default());
+    let toolbox = Toolbox::builder().tool(Notes(Arc::clone(&told))).build().expect("a toolbox");
+    let midnight = Timestamp::from_secs(1_796_083_199);
+    let store = Store::new(table.client(), "records", Clock::following_tokio(midnight));
+    run(&support::pipeline(toolbox, store)).await;
+    assert_eq!(*told.lock().unwrap(), [SystemTime::from(midnight); 3]);
 }
 
 struct Ended {

@@ -11,10 +11,10 @@ use action_group::{
     clock::Timestamp,
     door::Event as DoorEvent,
     handler::Invocation,
-    idempotency::{Claim, Stored},
+    idempotency::{Asking, Claim, Stored},
     outcome::Outcome,
     payload,
-    tool::{Effect, Success, ToolError},
+    tool::{Caller, Effect, Success, ToolError},
 };
 use serde_json::{Value, json};
 use support::{Event, Fault, World};
@@ -82,6 +82,7 @@ async fn the_real_program_logs_no_arguments_headers_or_answers_of_backends_at_de
 #[test]
 fn what_holds_a_secret_does_not_show_it_for_debugging() {
     let secret = json!({"token": "SECRET-1"});
+    let asking = Asking::of(&secret, &Caller::default().with_identity("SECRET-2"));
     let shown = [
         format!("{:?}", Arguments::from_json(secret.clone())),
         format!("{:?}", Outcome::Success { result: secret.clone(), replayed: false }),
@@ -91,6 +92,7 @@ fn what_holds_a_secret_does_not_show_it_for_debugging() {
         format!("{:?}", payload::read(secret.to_string().as_bytes())),
         format!("{:?}", ToolError::internal("SECRET-1")),
         format!("{:?}", SaveError::Unavailable("SECRET-1".into())),
+        format!("{asking:?}"),
         format!("{:?}", Invocation { payload: secret.to_string().into(), ..Invocation::default() }),
         format!(
             "{:?}",
@@ -99,7 +101,7 @@ fn what_holds_a_secret_does_not_show_it_for_debugging() {
                 effect: Effect::Once,
                 lease_until: Timestamp::default(),
                 expires_at: Timestamp::default(),
-                for_approval: Some(secret.to_string()),
+                for_approval: Some(Box::new(asking.clone())),
             }
         ),
     ];

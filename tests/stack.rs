@@ -16,7 +16,7 @@ use action_group::{
     dev::{self, alarms, dashboard, stacks},
     settings::Env,
     telemetry::{UNKNOWN_TOOL, metrics},
-    tool::{Entry, Toolbox},
+    tool::{Effect, Entry, Toolbox},
 };
 use serde_json::Value;
 
@@ -155,6 +155,22 @@ fn every_tool_is_on_the_dashboard_and_has_its_alarms() {
     }
 }
 
+/// Whoever decides is another one than whoever is woken.
+#[test]
+fn a_call_that_waits_tells_those_who_decide_and_a_persons_refusal_tells_nobody() {
+    let alarms = alarms_by_name();
+    let counts = |lines: &&Vec<String>, metric: &str| values(lines, "MetricName").contains(&metric.to_owned());
+    let waiting: Vec<_> = alarms.values().filter(|lines| counts(lines, "ApprovalRequired")).collect();
+    let with_effect = toolbox().iter().filter(|entry| entry.definition().effect != Effect::ReadOnly).count();
+    assert_eq!(waiting.len(), with_effect, "a tool may ask in its own code");
+    for (name, lines) in &alarms {
+        let tells = |topic: &str| values(lines, "\"Ref\"").contains(&topic.to_owned());
+        let waits = counts(&lines, "ApprovalRequired");
+        assert_eq!((tells("ApprovalTopicArn"), tells("TopicArn")), (waits, !waits), "{name}");
+    }
+    assert!(!alarms.values().any(|lines| counts(&lines, "RefusedByPerson")));
+}
+
 #[test]
 fn the_metric_of_dead_processes_is_made_by_the_filter_that_stands_beside_the_alarm() {
     let resources = resources(&read("infra/alarms.yaml"));
@@ -215,7 +231,9 @@ fn each_nested_stack_gets_what_its_template_asks_for() {
 }
 
 /// What AWS itself does with a role, for the settings of the template: no line of ours calls it.
-const PLUMBING: [&str; 7] = [
+const PLUMBING: [&str; 9] = [
+    "sqs:SendMessage",
+    "sns:Publish",
     "logs:CreateLogStream",
     "logs:PutLogEvents",
     "xray:PutTraceSegments",
@@ -260,7 +278,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The role or policy that has to allow what this source calls. The approver is the only one that decides, and decides
 /// only; the loop has what it calls itself, and the tools' policy beside it.
 fn owner(source: &Path) -> &'static str {
-    if source.ends_with("idempotency/approvals.rs") {
+    if source.starts_with(file("src/idempotency/approvals")) {
         "ApproverRole"
     } else if source.starts_with(file("src/agent")) {
         "LoopRole"
@@ -346,13 +364,62 @@ fn every_parameter_of_the_function_makes_a_new_version() {
     let named = |text: &str| text.split([',', ']', '\n', ' ']).next().unwrap_or_default().to_owned();
     let mut used: BTreeSet<_> = function.split("!Ref ").skip(1).map(named).collect();
     used.retain(|name| is_parameter(&name.as_str()));
-    assert!(used.remove("ReservedConcurrency"), "it is the function's, and no version's");
+    for of_the_function in ["ReservedConcurrency", "DeploymentType"] {
+        assert!(used.remove(of_the_function), "{of_the_function} is the function's, and no version's");
+    }
     let settings = resources["Settings"].join("\n");
     let made_anew = settings.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()));
     let made_anew: BTreeSet<_> = made_anew.collect();
     assert_eq!(made_anew, used, "left is in the description of `Settings`, right are the parameters of `ActionGroup`");
     assert_eq!(values(&resources["ActionGroup"], "VersionDescription"), ["!Ref Settings"]);
     assert_eq!(values(&resources["Settings"], "Effect"), ["Deny"], "it is there for its name only");
+}
+
+#[test]
+fn a_version_that_gets_its_calls_step_by_step_is_watched_by_the_faults_of_every_tool() {
+    let alarms = resources(&read("infra/alarms.yaml"));
+    let rule = alarms["VersionFaults"].join("\n");
+    let wanted = toolbox().names().map(|tool| tool.split('_').map(capital).collect::<String>() + "ErrorRate").collect();
+    let wanted: Vec<String> = [wanted, vec![String::from("DeadProcess"), String::from("FunctionErrors")]].concat();
+    for alarm in wanted {
+        assert!(alarms.contains_key(&alarm) && rule.contains(&format!("${{{alarm}}}")), "{alarm}: {rule}");
+    }
+    let function = resources(&read("template.yaml"))["ActionGroup"].join("\n");
+    assert!(function.contains("!GetAtt Alarms.Outputs.VersionFaults"), "{function}");
+}
+
+fn capital(word: &str) -> String {
+    word[..1].to_uppercase() + &word[1..]
+}
+
+/// What SAM reads of the mapping: off, unless a way is chosen that takes time.
+#[test]
+fn a_deployment_moves_all_calls_at_once_unless_another_way_is_chosen() {
+    let template = read("template.yaml");
+    let (_, mapping) = template.split_once("\n  Deployments:\n").expect("the mapping");
+    let mapping: Vec<&str> = mapping.lines().take_while(|line| line.starts_with("    ")).map(str::trim).collect();
+    let (at_once, gradual): (Vec<&str>, Vec<&str>) = mapping.iter().partition(|line| line.starts_with("AllAtOnce:"));
+    assert_eq!(at_once, ["AllAtOnce: { Gradual: \"false\" }"]);
+    assert!(!gradual.is_empty() && gradual.iter().all(|line| line.ends_with("{ Gradual: \"true\" }")), "{mapping:?}");
+    let (_, parameter) = template.split_once("\n  DeploymentType:\n").expect("the parameter");
+    let parameter = parameter.lines().take_while(|line| line.starts_with("    ")).collect::<String>();
+    for way in mapping.iter().filter_map(|line| line.split(':').next()) {
+        assert!(parameter.contains(way), "{way}: {parameter}");
+    }
+    assert!(parameter.contains("Default: AllAtOnce"), "{parameter}");
+}
+
+#[test]
+fn what_becomes_of_a_turn_that_nobody_waits_for_is_told_to_the_destination_that_is_given() {
+    let template = read("template.yaml");
+    let resources = resources(&template);
+    let lines = resources["LoopInvocations"].join("\n");
+    for part in ["Qualifier: $LATEST", "MaximumRetryAttempts: 2", "OnSuccess: { Destination: !Ref LoopDestinationArn }"]
+    {
+        assert!(lines.contains(part), "{part}: {lines}");
+    }
+    assert!(lines.contains("OnFailure: { Destination: !Ref LoopDestinationArn }"), "{lines}");
+    assert!(resources["LoopRole"].iter().any(|line| line.trim() == "Resource: !Ref LoopDestinationArn"));
 }
 
 #[test]

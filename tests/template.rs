@@ -200,10 +200,55 @@ fn the_template_starts_the_loop_with_valid_settings_and_misspells_none() {
     env.finish().expect("valid settings");
 }
 
+/// Whether the parameter of this name takes the value.
+fn takes(template: &str, parameter: &str, value: &str) -> bool {
+    let pattern = mapping(template, &format!("{parameter}:")).into_iter().find(|(key, _)| key == "AllowedPattern");
+    let (_, pattern) = pattern.unwrap_or_else(|| panic!("{parameter} has no AllowedPattern"));
+    regex_lite::Regex::new(&pattern).expect("a pattern").is_match(value)
+}
+
+#[test]
+fn the_parameters_of_the_conversations_limits_take_what_the_settings_take() {
+    let template = read("template.yaml");
+    for (parameter, setting, most) in [
+        ("ConversationMaxCalls", "CONVERSATION_MAX_CALLS", 100_000),
+        ("ConversationMaxConsecutiveFailures", "CONVERSATION_MAX_CONSECUTIVE_FAILURES", 1_000),
+        ("ConversationMaxIdenticalFailures", "CONVERSATION_MAX_IDENTICAL_FAILURES", 1_000),
+    ] {
+        for (value, valid) in [(0, false), (1, true), (most - 1, true), (most, true), (most + 1, false)] {
+            let value = value.to_string();
+            assert_eq!(takes(&template, parameter, &value), valid, "{parameter}: {value}");
+            let mut variables = variables(&template, "ActionGroup");
+            variables.retain(|(name, _)| name != setting);
+            variables.push((setting.to_owned(), value.clone()));
+            assert_eq!(start(variables).finish().is_ok(), valid, "{setting}: {value}");
+        }
+    }
+}
+
+#[test]
+fn the_parameter_of_the_loops_model_takes_ids_and_arns() {
+    let template = read("template.yaml");
+    for (value, valid) in [
+        ("amazon.nova-lite-v1:0", true),
+        ("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", true),
+        ("arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0", true),
+        ("arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/a1b2c3d4e5f6", true),
+        ("arn:aws:bedrock:eu-west-1::foundation-model/amazon.nova-lite-v1:0", true),
+        ("arn:aws:s3:::bucket", false),
+        ("arn:aws:bedrock:eu-west-1:123456789012:inference-profile/*", false),
+        ("a model", false),
+    ] {
+        assert_eq!(takes(&template, "LoopModelId", value), valid, "{value}");
+    }
+}
+
 #[test]
 fn what_only_the_loop_needs_is_made_with_the_loop_only() {
     let template = read("template.yaml");
-    for resource in ["Loop", "LoopLogs", "LoopRole", "ConversationsTable", "LoopName", "ConversationsTableName"] {
+    for resource in
+        ["Loop", "LoopInvocations", "LoopLogs", "LoopRole", "ConversationsTable", "LoopName", "ConversationsTableName"]
+    {
         let condition = mapping(&template, &format!("{resource}:")).into_iter().find(|(key, _)| key == "Condition");
         assert_eq!(condition.map(|(_, value)| value).as_deref(), Some("HasLoop"), "{resource}");
     }

@@ -32,7 +32,7 @@ use crate::{
     payload,
     runtime::{Answer, Serve, StartError},
     settings::{Env, RetryMode, Settings},
-    tool::Caller,
+    tool::{Caller, fault_of},
     tools,
 };
 
@@ -119,7 +119,7 @@ fn driven(conversation: &str, report: &Report) -> Value {
 }
 
 fn refused(conversation: &str, error: &TurnError) -> Value {
-    tracing::warn!(conversation, kind = error.name(), "a turn could not be driven");
+    tracing::warn!(conversation, kind = error.name(), fault = fault_of(error), "a turn could not be driven");
     tracing::trace!(conversation, cause = ?std::error::Error::source(error), "cause");
     let error = json!({"kind": error.name(), "message": error.to_string(), "retryable": error.retryable()});
     json!({"ok": false, "conversation": conversation, "error": error})

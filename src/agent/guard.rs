@@ -6,7 +6,7 @@
 //! the same call has failed `max_identical_failures` times ──► it is not run again
 //! a tool has failed `max_consecutive_failures` replies in a row, ──► the tool is withdrawn
 //!   or a call of it was refused beside calls that ran
-//! a reply asks for nothing but refused calls ──► a last request without tools ──► the end
+//! a reply asks for nothing but refused calls ──► a last request, whose calls are not run ──► the end
 //! ```
 //!
 //! | outcome | of the same call | of the tool |
@@ -64,7 +64,7 @@ impl Seen {
             Fate::Open | Fate::Waiting(_) | Fate::NotRun { .. } => None,
             Fate::Done { .. } => Some(Self::Success),
             Fate::Failed { kind, .. } if kind == FailureKind::InProgress.name() => Some(Self::Neutral),
-            Fate::Failed { key: Some(_), .. } => Some(Self::Waiting),
+            Fate::Failed { awaits: Some(_), .. } => Some(Self::Waiting),
             Fate::Failed { kind, .. } if kind == FailureKind::ApprovalRequired.name() => Some(Self::Waiting),
             Fate::Failed { .. } => Some(Self::Failure),
         }

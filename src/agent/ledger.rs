@@ -56,20 +56,20 @@ pub(super) struct Entry {
 pub(super) enum Fate {
     /// It has no end yet, and may have begun.
     Open,
-    /// It waits for a person, on the record with this key; no key if the record could not be read.
+    /// It waits for a person, who decides by this id; no id if the record could not be read.
     Waiting(Option<String>),
     /// It was not run: why, and what the model was told.
     NotRun { reason: String, told: String },
     /// It succeeded, now or before.
     Done { replayed: bool },
-    /// It has no result: kind of failure, what the model was told, what was changed, and the record on which a person has to
+    /// It has no result: kind of failure, what the model was told, what was changed, and the id by which a person has to
     /// decide, if one has to.
     Failed {
         kind: String,
         message: String,
         changed: Known,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<String>,
+        awaits: Option<String>,
     },
 }
 
@@ -98,7 +98,7 @@ impl Fate {
                     Changed::Unknown => Known::Unknown,
                     Changed::Done => Known::Done,
                 },
-                key: failure.awaits().map(str::to_owned),
+                awaits: failure.awaits().map(str::to_owned),
             },
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | limit | default | what happens at it |
 //! | --- | --- | --- |
-//! | `max_steps` | 10 | one closing request without tools, then the end |
+//! | `max_steps` | 10 | one closing request, whose calls are not run, then the end |
 //! | `max_tool_calls` | 25 | what is beyond is not run; one closing request, then the end |
 //! | `max_consecutive_failures` | 3 | the tool is withdrawn |
 //! | `max_identical_failures` | 2 | the same call is not run again |

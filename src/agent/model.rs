@@ -83,7 +83,7 @@ pub enum ModelFailureKind {
     Timeout,
     /// The request was refused: a fault of ours or of the conversation (`ValidationException`).
     Invalid,
-    /// No permission, no such model, no credentials.
+    /// No permission, no credentials, or no model that can be asked by this id.
     Denied,
 }
 

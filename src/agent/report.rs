@@ -60,9 +60,9 @@ pub struct Item {
     /// Why there is no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The key by which a person decides on it (`dev approve KEY`), where it waits.
+    /// The id by which a person decides on it (`dev approve ID`), where it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
+    pub approval_id: Option<String>,
     /// Whether it is an effect that failed or was not attempted, and no later equal call has brought it about.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_undone: bool,
@@ -103,7 +103,7 @@ impl Report {
             Fate::Open | Fate::NotRun { .. } => (&mut self.not_attempted, missed),
             Fate::Waiting(_) => (&mut self.waiting, false),
             // Without a record there is nothing to decide on, and nothing waits.
-            Fate::Failed { kind, key: Some(_), .. } if kind == FailureKind::ApprovalRequired.name() => {
+            Fate::Failed { kind, awaits: Some(_), .. } if kind == FailureKind::ApprovalRequired.name() => {
                 (&mut self.waiting, false)
             }
             // This call changed nothing, but whoever is at the same action may have.
@@ -171,7 +171,7 @@ impl Report {
     }
 }
 
-/// What is said of a call that waits, and has no key.
+/// What is said of a call that waits, and has no id.
 const UNDECIDED: &str = "It could not be found out whether a person has to approve it, so there is nothing to decide yet. \
                          Resume the turn to look again.";
 
@@ -193,25 +193,25 @@ fn section(title: &str, items: &[Item]) -> String {
 
 impl Item {
     fn of(Entry { call, fate, in_doubt, .. }: &Entry) -> Self {
-        let (outcome, message, key) = match fate {
+        let (outcome, message, approval_id) = match fate {
             Fate::Open => ("open", None, None),
             Fate::Waiting(None) => ("awaiting_approval", Some(String::from(UNDECIDED)), None),
-            Fate::Waiting(key) => ("awaiting_approval", in_doubt.then(|| String::from(IN_DOUBT)), key.clone()),
+            Fate::Waiting(id) => ("awaiting_approval", in_doubt.then(|| String::from(IN_DOUBT)), id.clone()),
             Fate::NotRun { reason, .. } => ("not_run", Some(format!("not run, because {reason}")), None),
             Fate::Done { replayed: false } => ("success", None, None),
             Fate::Done { replayed: true } => ("replayed", None, None),
-            Fate::Failed { kind, message, key, .. } => (kind.as_str(), Some(message.clone()), key.clone()),
+            Fate::Failed { kind, message, awaits, .. } => (kind.as_str(), Some(message.clone()), awaits.clone()),
         };
         let (tool, arguments) = (call.tool.clone(), shown(&call.input));
-        Self { tool, arguments, outcome: outcome.to_owned(), message, key, left_undone: false }
+        Self { tool, arguments, outcome: outcome.to_owned(), message, approval_id, left_undone: false }
     }
 
     /// `refund_order {"amount_cents":1500,…}: why`.
     fn line(&self) -> String {
         let call = format!("{} {}", cut(&self.tool, 80), cut(&self.arguments.to_string(), 200));
-        match (&self.key, &self.message, self.outcome.as_str()) {
-            (Some(key), Some(message), _) => format!("{call} (key {key}): {}", cut(message, 300)),
-            (Some(key), None, _) => format!("{call} (key {key})"),
+        match (&self.approval_id, &self.message, self.outcome.as_str()) {
+            (Some(id), Some(message), _) => format!("{call} (approval {id}): {}", cut(message, 300)),
+            (Some(id), None, _) => format!("{call} (approval {id})"),
             (None, Some(message), _) => format!("{call}: {}", cut(message, 300)),
             (None, None, "replayed") => format!("{call} (it was done before)"),
             _ => call,

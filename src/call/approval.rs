@@ -23,7 +23,7 @@ use super::{
     run::{Run, new_owner},
 };
 use crate::{
-    idempotency::{Claim, Guard, Key, Settled},
+    idempotency::{ApprovalId, Claim, Guard, Key, Settled},
     outcome::{Failure, FailureKind},
 };
 
@@ -59,9 +59,9 @@ impl Pipeline {
             None => {}
         }
         run.needs_approval = true;
-        claim.for_approval = Some(run.arguments.to_string());
+        claim.for_approval = Some(Box::new(run.asking()));
         self.enter(run, key, claim).await.map_err(|failure| match failure.kind() {
-            FailureKind::ApprovalRequired => waits(run.tool(), why, false).awaiting(key.pk()),
+            FailureKind::ApprovalRequired => waits(run.tool(), why, false).awaiting(&ApprovalId::of(key, false)),
             _ => failure,
         })
     }
@@ -84,8 +84,8 @@ async fn release(run: &mut Run<'_>, claim: &mut Claim, guard: Guard) -> Result<O
 /// The same where an attempt may have been done, or the record keeps a commit out: the record waits as it is.
 async fn ask_in_place(run: &mut Run<'_>, key: &Key, claim: &Claim, guard: Guard, why: &str) -> Result<Answer, Failure> {
     let doubt = run.maybe_done;
-    match guard.await_approval(&run.arguments.to_string(), doubt, run.deadline.time_to_settle()).await {
-        Ok(Settled::AsWritten) => Err(waits(run.tool(), why, doubt).awaiting(key.pk())),
+    match guard.await_approval(&run.asking(), doubt, run.deadline.time_to_settle()).await {
+        Ok(Settled::AsWritten) => Err(waits(run.tool(), why, doubt).awaiting(&ApprovalId::of(key, doubt))),
         Ok(Settled::Superseded(record)) => {
             found(run.report, claim, record).ok_or_else(|| if doubt { unknown(run, why) } else { in_progress() })
         }

@@ -127,10 +127,14 @@ impl Pipeline {
             }
             Err(error) => {
                 note(run, &error);
+                run.report.fault = Some(error.to_string());
                 Committed::Not(match error.kind {
                     StoreErrorKind::NoAnswer => Ended::CommitLost,
                     StoreErrorKind::Refused | StoreErrorKind::NoRecord => Ended::StoreRefused,
-                    StoreErrorKind::Fault => Ended::Failed(ToolError::internal(error).nothing_sent()),
+                    StoreErrorKind::Fault => {
+                        let name = error.to_string();
+                        Ended::Failed(ToolError::internal(error).nothing_sent().named(name))
+                    }
                 })
             }
         }

@@ -54,6 +54,15 @@ impl Ended {
         }
     }
 
+    /// The name of the cause, for the line of the call. The model's own errors have one only if the tool gives a source.
+    pub fn fault(&self) -> Option<String> {
+        match self {
+            Self::Failed(error) => error.fault(),
+            Self::Panicked => Some(String::from("panic")),
+            _ => Some(String::from(self.name())),
+        }
+    }
+
     /// A word for the log.
     pub const fn name(&self) -> &'static str {
         match self {

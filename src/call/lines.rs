@@ -60,11 +60,11 @@ fn cut_off(tool: Option<&Definition>, attempts: u32) -> Outcome {
 /// How a call ended that panicked outside of its attempts.
 pub(super) fn panicked(tool: Option<&Definition>, report: &mut Report) -> Failure {
     report.fault = Some(String::from("panic"));
-    let text = explain::internal(&report.reference);
-    match begun(tool, report.attempts) {
-        Some(tool) => explain::unknown(tool, &text),
-        None => explain::nothing_here(FailureKind::Internal, text + " Calling it again will not help."),
+    if let Some(tool) = begun(tool, report.attempts) {
+        return explain::unknown_by_fault(tool, &report.reference);
     }
+    let text = explain::internal(&report.reference) + " Calling it again will not help.";
+    explain::nothing_here(FailureKind::Internal, text)
 }
 
 /// The tool, if an attempt may have had its effect and nobody heard how it ended.

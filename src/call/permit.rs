@@ -36,8 +36,9 @@ pub(super) async fn permit(
             Err(explain::nothing_here(FailureKind::Denied, "The caller may not make this call."))
         }
         Ok(Err(Panicked)) => Err(panicked(Some(entry.definition()), report)),
-        Ok(Ok(Decision::Unavailable)) | Err(_) => {
-            report.fault = Some(String::from("authorise"));
+        unclear @ (Ok(Ok(Decision::Unavailable)) | Err(_)) => {
+            let why = if unclear.is_ok() { "unavailable" } else { "timed_out" };
+            report.fault = Some(format!("authoriser: {why}"));
             let text = "Whether the caller may make this call could not be found out. Try again later.";
             Err(explain::nothing_here(FailureKind::Transient, text))
         }

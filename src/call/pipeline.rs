@@ -105,10 +105,10 @@ impl Pipeline {
     async fn serve(&self, mut call: Call, around: &Surroundings, report: &mut Report) -> Result<Answer, Failure> {
         let entry = self.find(&call)?;
         let arguments = validate(entry, std::mem::take(&mut call.arguments))?;
-        time_left(entry.definition(), &around.deadline)?;
+        time_left(entry.definition(), &around.deadline, report)?;
         let plan = plan(entry, &arguments, &around.deadline, &self.ending, report).await?;
         permit(&self.policy, entry, &arguments, &call, &around.deadline, report).await?;
-        time_left(entry.definition(), &around.deadline)?; // the policies may have taken their time
+        time_left(entry.definition(), &around.deadline, report)?; // the policies may have taken their time
         let key = key(entry.definition(), &call, &plan, &arguments, report)?;
         let (key, call, deadline, needs_approval) = (key.as_ref(), &call, around.deadline, plan.needs_approval);
         let (retries, ending) = (&self.retries, &self.ending);
@@ -118,6 +118,7 @@ impl Pipeline {
             key,
             call,
             deadline,
+            began: self.store.now(),
             report,
             retries,
             ending,
@@ -192,17 +193,18 @@ pub(super) async fn plan(
         }),
         Err(Ended::Panicked) => Err(panicked(Some(entry.definition()), report)),
         Err(ended) => {
-            report.fault = Some(String::from("policy"));
+            report.fault = Some(format!("tool policy: {}", ended.name()));
             Err(explain::for_this_call(explain::failure(entry.definition(), &ended, false, &report.reference)))
         }
     }
 }
 
 /// Refuses a call that has no time for a useful attempt.
-fn time_left(tool: &Definition, deadline: &Deadline) -> Result<(), Failure> {
+fn time_left(tool: &Definition, deadline: &Deadline, report: &mut Report) -> Result<(), Failure> {
     if deadline.time_left() >= USEFUL {
         return Ok(());
     }
+    report.fault = Ended::NoTime.fault();
     let text = "There was not enough time left to begin. Try again later.";
     Err(match tool.effect {
         Effect::ReadOnly => explain::nothing(tool, FailureKind::Timeout, text),

@@ -11,8 +11,11 @@ use super::{
     run::Run,
 };
 use crate::{
-    idempotency::{Acquired, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, decide},
+    idempotency::{
+        Acquired, ApprovalId, Claim, Decision, Guard, Key, Record, Settled, State, StoreError, StoreErrorKind, decide,
+    },
     outcome::{Changed, Failure},
+    telemetry::RefusedBy,
     tool::{Effect, Reconciled},
 };
 
@@ -72,7 +75,9 @@ impl Pipeline {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
                     Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
-                    Ok(Acquired::Awaiting) => return Err(waits(run.tool(), "", false).awaiting(key.pk())),
+                    Ok(Acquired::Awaiting) => {
+                        return Err(waits(run.tool(), "", false).awaiting(&ApprovalId::of(key, false)));
+                    }
                     Ok(Acquired::Held(record)) => record,
                     Err(error) => return Err(Box::pin(self.give_up_acquiring(run, key, claim, &error)).await),
                 },
@@ -123,8 +128,13 @@ impl Pipeline {
                 Box::pin(self.reconcile(run, key, claim, record)).await
             }
             Decision::Unknown => Box::pin(self.reconcile(run, key, claim, record)).await,
-            Decision::AwaitApproval => Err(waits(run.tool(), "", record.maybe_done).awaiting(key.pk())),
-            Decision::Denied => Err(refused(run.tool(), record.maybe_done)),
+            Decision::AwaitApproval => {
+                Err(waits(run.tool(), "", record.maybe_done).awaiting(&ApprovalId::of(key, record.maybe_done)))
+            }
+            Decision::Denied => {
+                run.report.refused_by = RefusedBy::Person;
+                Err(refused(run.tool(), record.maybe_done))
+            }
             Decision::KeyReused => Err(key_reused(run.tool(), &record, claim, self.store.now())),
         }
     }
@@ -146,7 +156,7 @@ impl Pipeline {
     /// Lets the tool find out what became of an effect, and settles the record by what it says.
     async fn reconcile(&self, run: &mut Run<'_>, key: &Key, claim: &Claim, record: Record) -> Result<Next, Failure> {
         match run.reconcile().await {
-            Reconciled::Unknown => Err(abandoned(run.tool())),
+            Reconciled::Unknown => Err(abandoned(run)),
             Reconciled::NotDone => self.take_over(run, key, claim, &record).await,
             Reconciled::Done(made) => match self.take_over(run, key, claim, &record).await? {
                 Next::Go(guard) => {
@@ -211,6 +221,7 @@ impl Pipeline {
             Err(error) => {
                 note(run, &error);
                 run.report.completion_lost = true;
+                run.report.fault = Some(error.to_string());
                 made.answer()
             }
         }

@@ -19,7 +19,7 @@ pub fn keeping_doubt(tool: &Definition, failure: Failure, maybe_done: bool) -> F
         FailureKind::ApprovalRequired => {
             let in_doubt = waits(tool, "", true);
             match failure.awaits() {
-                Some(key) => in_doubt.awaiting(key),
+                Some(id) => in_doubt.awaiting(&id),
                 None => in_doubt,
             }
         }
@@ -60,7 +60,7 @@ fn in_doubt(tool: &Definition, text: &str) -> Failure {
 
 /// Leaves a failure of the record table in the log; its text at TRACE only.
 pub(super) fn note(run: &Run<'_>, error: &StoreError) {
-    tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, "the record table failed");
+    tracing::warn!(tool = run.tool().name, operation = error.operation, kind = ?error.kind, fault = error.cause(), "the record table failed");
     tracing::trace!(reference = run.report.reference, cause = ?error, "cause");
 }
 
@@ -80,8 +80,8 @@ pub(super) fn out_of_sight(run: &mut Run<'_>, error: &StoreError) -> Failure {
 
 fn without_record(run: &mut Run<'_>, error: &StoreError, text: &str) -> Failure {
     note(run, error);
+    run.report.fault = Some(error.to_string());
     if error.kind == StoreErrorKind::Fault {
-        run.report.fault = Some(error.to_string());
         let text = explain::internal(&run.report.reference) + " Calling it again will not help.";
         return explain::nothing_here(FailureKind::Internal, text);
     }
@@ -96,8 +96,10 @@ pub(super) fn in_progress() -> Failure {
 }
 
 /// A call before has begun it, and nobody can say how it ended.
-pub(super) fn abandoned(tool: &Definition) -> Failure {
-    explain::lost(tool, "An earlier call began this, and its end is not known.")
+pub(super) fn abandoned(run: &mut Run<'_>) -> Failure {
+    // What went wrong on the way to this, if anything did, says more.
+    run.report.fault.get_or_insert_with(|| String::from("abandoned"));
+    explain::lost(run.tool(), "An earlier call began this, and its end is not known.")
 }
 
 /// The record is one of other arguments. What it says of the earlier call is told, and no more; and no argument is to be

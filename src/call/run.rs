@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     ending::Ending,
-    idempotency::{Claim, Key},
+    idempotency::{Asking, Claim, Key},
     outcome::Failure,
     telemetry::Report,
     tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
@@ -36,6 +36,7 @@ pub(super) struct Run<'a> {
     pub key: Option<&'a Key>,
     pub call: &'a Call,
     pub deadline: Deadline,
+    pub began: Timestamp,
     pub report: &'a mut Report,
     pub retries: &'a Retries,
     pub ending: &'a Ending,
@@ -60,8 +61,13 @@ impl Run<'_> {
             effect: self.tool().effect,
             lease_until: now.plus(self.deadline.headroom()),
             expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
-            for_approval: self.needs_approval.then(|| self.arguments.to_string()),
+            for_approval: self.needs_approval.then(|| Box::new(self.asking())),
         }
+    }
+
+    /// What a person is shown of it who has to approve it.
+    pub(super) fn asking(&self) -> Asking {
+        Asking::of(&self.arguments, &self.call.caller)
     }
 
     /// Runs the tool once, within the policy's timeout and the time left.
@@ -125,6 +131,7 @@ impl Run<'_> {
         CallContext {
             idempotency_key: self.key.map(|key| key.digest().to_owned()),
             attempt: self.report.attempts,
+            began: self.began.into(),
             ends: Instant::now() + time.saturating_sub(AHEAD.min(time / 10)),
             caller: self.call.caller.clone(),
             call_id: self.call.id.clone(),
@@ -175,19 +182,16 @@ impl Run<'_> {
         self.call.caller.conversation()
     }
 
-    /// Leaves the cause in the log: its type always, its text, which may hold secrets, at TRACE only.
+    /// Leaves the cause in the log: its name in the line of the call, its text, which may hold secrets, at TRACE only.
     pub(super) fn note(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Failed(error) => {
-                if let Some(cause) = error.cause() {
-                    tracing::trace!(reference = self.report.reference, cause = ?cause, "cause");
-                }
-                if error.kind() == ToolErrorKind::Internal {
-                    self.report.fault = Some(error.source_type.to_owned());
-                }
-            }
-            Ended::Panicked => self.report.fault = Some(String::from("panic")),
-            _ => {}
+        if let Ended::Failed(error) = ended
+            && let Some(cause) = error.cause()
+        {
+            tracing::trace!(reference = self.report.reference, cause = ?cause, "cause");
+        }
+        // Of a commit the record table's own failure is the cause, and has been noted.
+        if !matches!(ended, Ended::CommitLost | Ended::StoreRefused) {
+            self.report.fault = ended.fault();
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     run::new_owner,
 };
 use crate::{
-    idempotency::{Acquired, Claim, Decision, Key, Record, StoreError, decide},
+    idempotency::{Acquired, ApprovalId, Asking, Claim, Decision, Key, Record, StoreError, decide},
     outcome::{Failure, FailureKind},
     telemetry::Report,
     tool::Entry,
@@ -26,7 +26,7 @@ pub enum Standing {
     Clear,
     /// There is no such tool, or it does not take these arguments: so the call has no record, and cannot have had one.
     Refused(Failure),
-    /// A person has to decide, on the record with this key.
+    /// A person has to decide, by this id ([`ApprovalId`]).
     Waits(String),
     /// The same, and an attempt before may have been done.
     WaitsInDoubt(String),
@@ -71,10 +71,10 @@ impl Pipeline {
             effect: tool.effect,
             lease_until: now.plus(headroom),
             expires_at: now.plus(tool.window.max(headroom)),
-            for_approval: Some(arguments.to_string()),
+            for_approval: Some(Box::new(Asking::of(&arguments, &call.caller))),
         };
         match self.store.acquire(&key, &claim, around.deadline.time_left()).await {
-            Ok(Acquired::Awaiting | Acquired::Mine(_)) => Standing::Waits(key.pk().to_owned()),
+            Ok(Acquired::Awaiting | Acquired::Mine(_)) => Standing::Waits(ApprovalId::of(&key, false).to_string()),
             Ok(Acquired::Held(record)) => self.standing(&record, &claim, &key),
             Err(error) => unavailable(entry, &error),
         }
@@ -107,8 +107,10 @@ impl Pipeline {
         match decide(record, claim, key.args_hash(), self.store.now()) {
             Decision::Acquire | Decision::KeyReused => Standing::Clear,
             Decision::TakeOver if record.args_hash != key.args_hash() => Standing::Clear, // what was left is another call's
-            Decision::AwaitApproval if record.maybe_done => Standing::WaitsInDoubt(key.pk().to_owned()),
-            Decision::AwaitApproval => Standing::Waits(key.pk().to_owned()),
+            Decision::AwaitApproval if record.maybe_done => {
+                Standing::WaitsInDoubt(ApprovalId::of(key, true).to_string())
+            }
+            Decision::AwaitApproval => Standing::Waits(ApprovalId::of(key, false).to_string()),
             Decision::UseApproval | Decision::Denied if record.maybe_done => Standing::Unknown,
             Decision::UseApproval => Standing::Approved,
             Decision::Denied => Standing::Denied,
@@ -134,6 +136,6 @@ impl Pipeline {
 
 fn unavailable(entry: &Entry, error: &StoreError) -> Standing {
     let (tool, operation) = (entry.definition().name, error.operation);
-    tracing::warn!(tool, operation, kind = ?error.kind, "the record table failed");
+    tracing::warn!(tool, operation, kind = ?error.kind, fault = error.cause(), "the record table failed");
     Standing::Unavailable
 }

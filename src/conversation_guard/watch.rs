@@ -113,6 +113,8 @@ fn item_of(caller: &Caller) -> Option<String> {
 }
 
 fn warned<T>(answer: Result<T, StoreError>) -> Option<T> {
-    let warn = |error: &StoreError| tracing::warn!(kind = ?error.kind, "the limits of the conversation are not kept");
+    let warn = |error: &StoreError| {
+        tracing::warn!(kind = ?error.kind, fault = error.cause(), "the limits of the conversation are not kept");
+    };
     answer.inspect_err(warn).ok()
 }

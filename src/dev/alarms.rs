@@ -32,6 +32,16 @@ struct Rule {
     metric: &'static str,
     statistic: &'static str,
     goes: Goes,
+    tells: Tells,
+}
+
+/// Whom an alarm tells.
+#[derive(Clone, Copy)]
+enum Tells {
+    /// Those who are woken, when it goes and when it is over.
+    OnCall,
+    /// Those who decide on calls that wait. Nothing is over when it ends: they wait still.
+    Approvers,
 }
 
 /// When an alarm goes.
@@ -46,7 +56,7 @@ enum Goes {
     Percent(&'static str),
 }
 
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 6] = [
     Rule {
         name: "ErrorRate",
         chapter: "error-rate",
@@ -55,6 +65,7 @@ const RULES: [Rule; 5] = [
         metric: "Faults",
         statistic: "Sum",
         goes: Goes::Percent("FaultPercent"),
+        tells: Tells::OnCall,
     },
     Rule {
         name: "OutcomeUnknown",
@@ -64,6 +75,7 @@ const RULES: [Rule; 5] = [
         metric: "OutcomeUnknown",
         statistic: "Sum",
         goes: Goes::AtOnce,
+        tells: Tells::OnCall,
     },
     Rule {
         name: "CompletionLost",
@@ -73,6 +85,7 @@ const RULES: [Rule; 5] = [
         metric: "CompletionLost",
         statistic: "Sum",
         goes: Goes::AtOnce,
+        tells: Tells::OnCall,
     },
     Rule {
         name: "Denied",
@@ -82,6 +95,17 @@ const RULES: [Rule; 5] = [
         metric: "Denied",
         statistic: "Sum",
         goes: Goes::AtLeast("DeniedCount"),
+        tells: Tells::OnCall,
+    },
+    Rule {
+        name: "ApprovalRequired",
+        chapter: "approval-required",
+        says: "a call waits for a person's approval.",
+        of_effects: true,
+        metric: "ApprovalRequired",
+        statistic: "Sum",
+        goes: Goes::AtOnce,
+        tells: Tells::Approvers,
     },
     Rule {
         name: "Headroom",
@@ -91,22 +115,29 @@ const RULES: [Rule; 5] = [
         metric: "HeadroomMs",
         statistic: "p1",
         goes: Goes::Below("ReserveMs"),
+        tells: Tells::OnCall,
     },
 ];
 
-const PARAMETERS: [stacks::Parameter<'static>; 11] = [
+const PARAMETERS: [stacks::Parameter<'static>; 13] = [
     ("FunctionName", "The Lambda function.", None),
     ("LogGroup", "The function's log group.", None),
     ("LoopName", "The function that runs the loop, or none.", Some("none")),
     ("LoopLogGroup", "The loop's log group.", Some("none")),
     ("LoopTable", "The loop's conversations, a DynamoDB table.", Some("none")),
     ("TopicArn", "The SNS topic that is told; empty for none.", Some("")),
+    ("ApprovalTopicArn", "The SNS topic that is told that a call waits for a person; empty for none.", Some("")),
     (
         "FaultPercent",
         "The share of calls with a fault, in percent, above which a tool's error rate alarms, and the model's.",
         Some("10"),
     ),
-    ("DeniedCount", "How many refusals of a tool in five minutes alarm.", Some("1")),
+    ("DeniedCount", "How many refusals of a tool by a rule in five minutes alarm.", Some("1")),
+    (
+        "Gradual",
+        "Whether new versions get their calls step by step, so that one alarm has to watch them: true or false.",
+        Some("false"),
+    ),
     ("ReserveMs", "The function's RESERVE_MS: less headroom than this alarms.", Some("500")),
     stacks::SERVICE,
     stacks::NAMESPACE,
@@ -118,12 +149,17 @@ pub fn template(toolbox: &Toolbox, tables: &[String]) -> String {
     parameters.push(stacks::RUNBOOK);
     parameters.extend(tables.iter().map(|name| (name.as_str(), "A DynamoDB table.", None)));
     let mut text = stacks::head("dev alarms > infra/alarms.yaml", "The alarms of the tools.", &parameters);
-    text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n  HasLoop: !Not [!Equals [!Ref LoopName, none]]\n\n";
+    text += "Conditions:\n  HasTopic: !Not [!Equals [!Ref TopicArn, \"\"]]\n";
+    text += "  HasApprovalTopic: !Not [!Equals [!Ref ApprovalTopicArn, \"\"]]\n";
+    text += "  HasLoop: !Not [!Equals [!Ref LoopName, none]]\n";
+    text += "  IsGradual: !Equals [!Ref Gradual, \"true\"]\n\n";
     text += "Resources:\n";
     for (name, resource) in resources(toolbox, tables) {
         let _ = writeln!(text, "  {name}:"); // to a String, so it cannot fail
         yaml(&resource, 4, &mut text);
     }
+    text += "\nOutputs:\n  VersionFaults:\n    Description: The alarm at which a new version is taken back.\n";
+    text += "    Condition: IsGradual\n    Value: !Ref VersionFaults\n";
     text
 }
 
@@ -148,7 +184,23 @@ fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
         let rules = RULES.iter().filter(|rule| !rule.of_effects || tool.effect != Effect::ReadOnly);
         resources.extend(rules.map(|rule| (stacks::pascal(tool.name) + rule.name, of_tool(tool, rule))));
     }
+    resources.push((String::from("VersionFaults"), version_faults(toolbox)));
     resources
+}
+
+/// One alarm for all that tells of a version that is no good: a deployment can watch ten at most.
+fn version_faults(toolbox: &Toolbox) -> Value {
+    let of_tools = toolbox.names().map(|tool| stacks::pascal(tool) + "ErrorRate");
+    let all = ["FunctionErrors", "DeadProcess"].into_iter().map(String::from).chain(of_tools);
+    let rule: Vec<_> = all.map(|alarm| format!("ALARM(\"${{{alarm}}}\")")).collect();
+    json!({
+        "Type": "AWS::CloudWatch::CompositeAlarm",
+        "Condition": "IsGradual",
+        "Properties": {
+            "AlarmDescription": {"Fn::Sub": "${Service}, a new version that gets its calls step by step is taken back while this is in alarm. ${Runbook}#error-rate"},
+            "AlarmRule": {"Fn::Sub": rule.join(" OR ")},
+        },
+    })
 }
 
 /// The share of calls that has to be exceeded counts from so many calls in five minutes: of two calls, one is no rate.
@@ -164,7 +216,7 @@ fn of_tool(tool: &Definition, rule: &Rule) -> Value {
     };
     own["ComparisonOperator"] = comparison.into();
     own["Threshold"] = threshold;
-    alarm(own, periods, &format!("{}: {}", tool.name, rule.says), rule.chapter)
+    alarm_for(rule.tells, own, periods, &format!("{}: {}", tool.name, rule.says), rule.chapter)
 }
 
 fn metric(tool: &Definition, name: &str) -> Value {
@@ -294,11 +346,20 @@ fn dead_process() -> Value {
     alarm(own, (1, 1), "Lambda had to end an invocation, or its process ended itself.", "dead-process")
 }
 
-fn alarm(mut own: Value, (datapoints, periods): (u32, u32), says: &str, chapter: &str) -> Value {
-    let told = json!({"Fn::If": ["HasTopic", [{"Ref": "TopicArn"}], {"Ref": "AWS::NoValue"}]});
+fn alarm(own: Value, periods: (u32, u32), says: &str, chapter: &str) -> Value {
+    alarm_for(Tells::OnCall, own, periods, says, chapter)
+}
+
+fn alarm_for(tells: Tells, mut own: Value, (datapoints, periods): (u32, u32), says: &str, chapter: &str) -> Value {
+    let told = |condition: &str, topic: &str| json!({"Fn::If": [condition, [{"Ref": topic}], {"Ref": "AWS::NoValue"}]});
     own["AlarmDescription"] = json!({"Fn::Sub": format!("${{Service}}, {says} ${{Runbook}}#{chapter}")});
-    own["AlarmActions"] = told.clone();
-    own["OKActions"] = told;
+    match tells {
+        Tells::OnCall => {
+            own["AlarmActions"] = told("HasTopic", "TopicArn");
+            own["OKActions"] = told("HasTopic", "TopicArn");
+        }
+        Tells::Approvers => own["AlarmActions"] = told("HasApprovalTopic", "ApprovalTopicArn"),
+    }
     own["DatapointsToAlarm"] = datapoints.into();
     own["EvaluationPeriods"] = periods.into();
     own["TreatMissingData"] = "notBreaching".into();

@@ -30,9 +30,9 @@ pub struct Pending {
 
 #[derive(Debug, Args)]
 pub struct Decide {
-    /// The key that `dev pending` shows, or as much of its beginning as tells it apart.
-    #[arg(value_name = "KEY")]
-    pub key: String,
+    /// The id that `dev pending` shows, whole.
+    #[arg(value_name = "ID")]
+    pub id: String,
     /// Who decides. It stands in the record, also when the call is done.
     #[arg(long, value_name = "NAME")]
     pub by: String,
@@ -87,12 +87,20 @@ impl Approved {
 pub async fn pending(options: &Pending) -> Result<ExitCode, Trouble> {
     let (_database, store) = open(&options.db).await?;
     let toolbox = schema::toolbox()?;
-    let waiting = store.pending().await.map_err(|error| Trouble(error.to_string()))?;
-    if waiting.is_empty() {
-        tell(Tone::Quiet, "Nothing waits for approval.");
+    let (mut next, mut listed) = (None, 0);
+    loop {
+        let waiting = store.pending(next.as_deref()).await.map_err(|error| Trouble(error.to_string()))?;
+        for call in &waiting.calls {
+            print(format_args!("{}\n", shown(call, Approved::of(call, &toolbox))))?;
+        }
+        listed += waiting.calls.len();
+        next = waiting.next;
+        if next.is_none() {
+            break;
+        }
     }
-    for call in waiting {
-        print(format_args!("{}\n", shown(&call, Approved::of(&call, &toolbox))))?;
+    if listed == 0 {
+        tell(Tone::Quiet, "Nothing waits for approval.");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -104,7 +112,7 @@ pub async fn decide(options: &Decide, verdict: Verdict) -> Result<ExitCode, Trou
     }
     let (_database, store) = open(&options.db).await?;
     let toolbox = schema::toolbox()?;
-    let decided = store.decide_approval(&options.key, &options.by, verdict).await;
+    let decided = store.decide_approval(&options.id, &options.by, verdict).await;
     let call = decided.map_err(|error| Trouble(error.to_string()))?;
     let approved = Approved::of(&call, &toolbox);
     print(format_args!("{}\n", shown(&call, approved)))?;
@@ -146,16 +154,9 @@ async fn open(db: &Path) -> Result<(Embedded, Store), Trouble> {
 
 fn shown(call: &idempotency::Pending, approved: Approved) -> Value {
     let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| Value::from(call.arguments.as_str()));
-    let mut shown = json!({
-        "key": call.key,
-        "tool": call.tool,
-        "arguments": arguments,
-        "asked": call.asked().to_string(),
-        "waits_until": call.expires().to_string(),
-        "asked_at": call.asked_at,
-    });
+    let mut shown = json!(call);
+    shown["arguments"] = arguments;
     if call.maybe_done {
-        shown["maybe_done"] = Value::from(true);
         shown["note"] = Value::from(approved.told());
     }
     shown
@@ -206,11 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn a_person_reads_when_it_was_asked_for_and_a_program_too() {
+    fn a_person_reads_when_it_was_asked_for_and_until_when_it_waits_and_a_program_too() {
         let shown = shown(&waiting(false), Approved::Runs);
         assert_eq!(
-            (&shown["asked"], &shown["asked_at"], &shown["waits_until"]),
-            (&json!("2026-11-30T09:48:21Z"), &json!(1_796_032_101_500_u64), &json!("2026-11-30T10:48:21Z"))
+            (&shown["asked_at"], &shown["expires_at"]),
+            (&json!("2026-11-30T09:48:21Z"), &json!("2026-11-30T10:48:21Z"))
         );
     }
 }

@@ -34,7 +34,7 @@ use crate::{
     aws,
     call::Deadline,
     clock::Clock,
-    idempotency::{Pending, Store, Verdict},
+    idempotency::{ApprovalError, Pending, Store, Verdict},
     outcome::Outcome,
     runtime::asked_to_end,
     settings::{Env, RetryMode},
@@ -189,14 +189,22 @@ impl Talk {
 
     /// Asks the person about each call that waits. True if all are decided.
     async fn decide(&mut self, waiting: &[Item]) -> Result<bool, Trouble> {
-        let pending = self.records.pending().await.map_err(|error| Trouble(error.to_string()))?;
-        // Of one without a key it could not be found out: to go on at once would ask again and again.
-        let mut all = waiting.iter().all(|item| item.key.is_some());
-        for key in waiting.iter().filter_map(|item| item.key.as_deref()) {
+        // Of one without an id it could not be found out: to go on at once would ask again and again.
+        let mut all = waiting.iter().all(|item| item.approval_id.is_some());
+        for item in waiting {
+            let Some(id) = item.approval_id.as_deref() else { continue };
             // What is shown is what the record holds: that, and nothing else, will run.
-            match pending.iter().find(|call| call.key == key) {
-                Some(call) => all &= self.ask(call).await?,
-                None => tell(Tone::Quiet, &format!("{key}: somebody has decided already, or it no longer waits.")),
+            match self.records.waiting(id).await {
+                Ok(call) => all &= self.ask(&call).await?,
+                Err(error @ ApprovalError::Undecided(_)) => return Err(Trouble(error.to_string())),
+                // The loop looks at its record again.
+                Err(_) => {
+                    let text = format!(
+                        "{} does not wait as it did: somebody has decided, or it waits anew.",
+                        plain(&item.tool, 80)
+                    );
+                    tell(Tone::Quiet, &text);
+                }
             }
         }
         Ok(all)
@@ -215,20 +223,20 @@ impl Talk {
             Some("y" | "yes") => Verdict::Approve,
             Some("n" | "no") => Verdict::Deny,
             _ => {
-                self.tell_how_to_decide(&call.key);
+                self.tell_how_to_decide(&call.id);
                 return Ok(false);
             }
         };
-        match self.records.decide_approval(&call.key, &self.by, verdict).await {
+        match self.records.decide_approval(&call.id, &self.by, verdict).await {
             Ok(_) => tell(Tone::Quiet, if verdict == Verdict::Approve { "Approved." } else { "Denied." }),
             Err(error) => tell(Tone::Bad, &error.to_string()),
         }
         Ok(true)
     }
 
-    fn tell_how_to_decide(&self, key: &str) {
+    fn tell_how_to_decide(&self, id: &str) {
         let how = match &self.db {
-            Some(db) => format!("It waits: dev approve {key} --by NAME --db {}, then /resume.", db.display()),
+            Some(db) => format!("It waits: dev approve {id} --by NAME --db {}, then /resume.", db.display()),
             None => String::from("It waits: /resume asks again."),
         };
         tell(Tone::Quiet, &format!("{how} Another message counts as \"not approved\"."));

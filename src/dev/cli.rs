@@ -55,7 +55,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  dev pending --db orders.db")]
     Pending(Pending),
     /// Approve a call that waits; the same call then runs, once.
-    #[command(after_help = "Example:\n  dev approve refund_order#4f1c --by ada --db orders.db")]
+    #[command(after_help = "Example:\n  dev approve ID --by ada --db orders.db")]
     Approve(Decide),
     /// Refuse a call that waits.
     #[command(after_help = "Example:\n  dev deny refund_order#4f1c --by ada --db orders.db")]

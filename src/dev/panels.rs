@@ -69,10 +69,14 @@ fn of_tool(tool: &Definition) -> [Panel; 4] {
         calls.extend([sum("Superseded"), sum("CompletionLost")]);
     }
     let kinds = FailureKind::ALL.into_iter().filter(|kind| can_end(tool, *kind)).filter_map(of_kind);
+    let mut failures: Vec<_> = kinds.map(|metric| sum(metric.name)).collect();
+    if tool.effect != Effect::ReadOnly {
+        failures.push(sum("RefusedByPerson"));
+    }
     [
         panel("calls", calls),
         panel("error rate", vec![Curve::PercentOfCalls("Errors"), Curve::PercentOfCalls("Faults")]),
-        panel("failures by kind", kinds.map(|metric| sum(metric.name)).collect()),
+        panel("failures by kind", failures),
         panel(
             "time",
             vec![Curve::Metric("Duration", "p50"), Curve::Metric("Duration", "p99"), Curve::Metric("HeadroomMs", "p1")],

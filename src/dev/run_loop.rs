@@ -40,8 +40,8 @@ pub struct RunLoop {
     /// Keep the embedded database in this file, so that state outlives the process.
     #[arg(long, value_name = "PATH")]
     pub db: Option<PathBuf>,
-    /// Keep the conversation in this file. Is it there already, the conversation goes on: with the script's prompt, or
-    /// without one with the turn that was left.
+    /// Keep the conversation in this file. If the file exists, the conversation goes on: the script's prompt is the next
+    /// message, and a script without a prompt resumes the turn that was left.
     #[arg(long, value_name = "PATH")]
     pub state: Option<PathBuf>,
     /// Let calls that need approval pause the loop (exit code 0, `stop` is `awaiting_approval`). Else they are answered

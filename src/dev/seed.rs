@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::settings::Env;
+use crate::{idempotency::WAITING, settings::Env};
 
 /// The table of idempotency records.
 pub const IDEMPOTENCY: &str = "idempotency";
@@ -56,7 +56,36 @@ pub fn tables() -> [Value; 5] {
         {"AttributeName": "conversation", "KeyType": "HASH"},
         {"AttributeName": "step", "KeyType": "RANGE"},
     ]);
-    [table(IDEMPOTENCY, "pk"), orders, table(REFUNDS, "refund_id"), conversations, table(EFFECTS, "id")]
+    [records(), orders, table(REFUNDS, "refund_id"), conversations, table(EFFECTS, "id")]
+}
+
+/// The table of records, with the index of those that wait.
+fn records() -> Value {
+    let mut records = table(IDEMPOTENCY, "pk");
+    records["AttributeDefinitions"] = json!([
+        {"AttributeName": "pk", "AttributeType": "S"},
+        {"AttributeName": "waits_for", "AttributeType": "S"},
+        {"AttributeName": "started_at", "AttributeType": "N"},
+    ]);
+    records["GlobalSecondaryIndexes"] = json!([{
+        "IndexName": WAITING,
+        "KeySchema": [
+            {"AttributeName": "waits_for", "KeyType": "HASH"},
+            {"AttributeName": "started_at", "KeyType": "RANGE"},
+        ],
+        "Projection": {"ProjectionType": "ALL"},
+    }]);
+    records
+}
+
+/// The `UpdateTable` request that gives a table of records from before the index this index.
+pub fn index_of_records() -> Value {
+    let records = records();
+    json!({
+        "TableName": IDEMPOTENCY,
+        "AttributeDefinitions": records["AttributeDefinitions"],
+        "GlobalSecondaryIndexUpdates": [{"Create": records["GlobalSecondaryIndexes"][0]}],
+    })
 }
 
 fn table(name: &str, key: &str) -> Value {

@@ -92,6 +92,10 @@ impl Tables {
                 Err(error) => return Err(unusable(&error)),
             }
         }
+        match self.0.update_table(request(seed::index_of_records())?) {
+            Ok(_) | Err(DynoxideError::ValidationException(_)) => {} // the latter says that it is there already
+            Err(error) => return Err(unusable(&error)),
+        }
         for setting in seed::time_to_live() {
             match self.0.update_time_to_live(request(setting)?) {
                 Ok(_) | Err(DynoxideError::ValidationException(_)) => {} // the latter says that it is on already
@@ -172,7 +176,11 @@ fn plain(attribute: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::database::{Embedded, http_client, sdk_config},
+        *,
+    };
+    use crate::{clock::Clock, idempotency::Store};
 
     #[test]
     fn many_that_make_one_new_file_at_once_all_find_it_whole() {
@@ -235,5 +243,26 @@ mod tests {
         let tables = Tables::of(Some(&link)).expect("a database");
         assert_eq!(tables.all(seed::ORDERS).expect("orders").len(), 3);
         assert!(link.is_symlink() && file.exists(), "the link was replaced");
+    }
+
+    #[tokio::test]
+    async fn a_file_from_before_what_waits_had_an_index_gets_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("orders.db");
+        let before = json!({
+            "TableName": seed::IDEMPOTENCY,
+            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        let tables = Tables::open(Some(&path)).expect("a database");
+        tables.0.create_table(request(before).expect("a request")).expect("a table");
+        drop(tables);
+        for _ in 0..2 {
+            let database = Embedded::start(Some(&path), 0).await.expect("the same database");
+            let client = aws_sdk_dynamodb::Client::new(&sdk_config(&database.endpoint(), http_client()));
+            let store = Store::new(client, seed::IDEMPOTENCY, Clock::system());
+            assert!(store.pending(None).await.expect("a list").calls.is_empty());
+        }
     }
 }

@@ -110,7 +110,7 @@ impl Store {
         let update = match guard.approval() {
             None => update.update_expression(format!("{TAKE_OVER} REMOVE approved_until")),
             Some(until) => update
-                .update_expression(format!("{TAKE_OVER}, approved_until = :approved REMOVE arguments"))
+                .update_expression(format!("{TAKE_OVER}, approved_until = :approved REMOVE arguments, asked_by"))
                 .expression_attribute_values(":approved", n(until.as_secs_up())),
         };
         let request = update.customize().interceptor(doubt.clone()).send();

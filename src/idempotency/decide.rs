@@ -2,7 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use super::record::{Record, State, Stored};
+use super::{
+    approvals::Asking,
+    record::{Record, State, Stored},
+};
 use crate::{clock::Timestamp, tool::Effect};
 
 /// How long after its lease an execution is still taken for alive: one second of clock skew, and the 0.7 s by which
@@ -20,8 +23,8 @@ pub struct Claim {
     pub lease_until: Timestamp,
     /// When the record no longer counts.
     pub expires_at: Timestamp,
-    /// The arguments, as the person reads them who has to approve this call; `None` if nobody has to.
-    pub for_approval: Option<String>,
+    /// What the person is shown who has to approve this call; `None` if nobody has to.
+    pub for_approval: Option<Box<Asking>>,
 }
 
 impl Claim {

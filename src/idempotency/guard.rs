@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::{
 };
 
 use super::{
+    approvals::Asking,
     decide::Claim,
     key::Key,
     record::{Decided, Record, State, Stored, n, result_attribute, s},
@@ -134,17 +135,23 @@ impl Guard {
     /// happened before, and the record keeps that doubt. To free the key instead would say that nothing happened.
     pub async fn await_approval(
         self,
-        arguments: &str,
+        asking: &Asking,
         maybe_done: bool,
         time: Duration,
     ) -> Result<Settled, StoreError> {
         let update = self
             .fenced(&[State::Started])
-            .update_expression("SET #state = :state, arguments = :arguments, maybe_done = :doubt, started_at = :now")
+            .update_expression(
+                "SET #state = :state, arguments = :arguments, asked_by = :asked_by, waits_for = :waits_for, \
+                 maybe_done = :doubt, started_at = :now",
+            )
             .expression_attribute_values(":state", s(State::AwaitingApproval.name()))
-            .expression_attribute_values(":arguments", s(arguments))
             .expression_attribute_values(":doubt", AttributeValue::Bool(maybe_done))
             .expression_attribute_values(":now", n(self.store.now().as_millis()));
+        let update = asking
+            .attributes()
+            .into_iter()
+            .fold(update, |update, (name, value)| update.expression_attribute_values(format!(":{name}"), value));
         self.settle(update, State::AwaitingApproval, time).await
     }
 

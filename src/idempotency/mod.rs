@@ -8,7 +8,8 @@
 //! | --- | --- | --- |
 //! | acquire | `PutItem` | no record, or an expired one |
 //! | ask for approval, bar a commit | `PutItem` | no record, or an expired one |
-//! | approve, deny | `UpdateItem` | it waits, and for these arguments |
+//! | list what waits | `Query` of the index `waiting` | |
+//! | approve, deny | `GetItem`, consistent; then `UpdateItem` | it waits, and as it was shown |
 //! | take over, use an approval | `UpdateItem` | the old owner, attempt and state |
 //! | complete, mark unknown, relinquish, await approval in place | `UpdateItem` | our owner and attempt |
 //! | release | `DeleteItem`; or by `UpdateItem` back to approved, or left to the next call where it bars | our owner and attempt |
@@ -26,7 +27,7 @@
 //! | `store` | the table: reading, first writing, fencing |
 //! | `acquire`, `guard` | how an execution comes to hold a key; the right to settle what it holds |
 //! | `transaction` | an atomic effect and its record, in one commit |
-//! | `approvals` | what waits for a person, and the decision |
+//! | `approvals` | what waits for a person, the decision, and which call is meant by it |
 //! | `counter` | no record: the counts of a conversation with limits |
 
 mod acquire;
@@ -53,7 +54,10 @@ pub mod conditions {
 pub(crate) use self::key::{canonical, digest_of, hex};
 pub use self::{
     acquire::Acquired,
-    approvals::{APPROVED_FOR, ApprovalError, Pending, Verdict},
+    approvals::{
+        APPROVED_FOR, ApprovalError, ApprovalId, AskedBy, Asking, ListError, NoApprovalId, Pending, Verdict, WAITING,
+        Waiting,
+    },
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},

@@ -13,7 +13,7 @@ use super::{
     doubt::Doubt,
     record::{Item, Record},
 };
-use crate::tool::{Meaning, meaning};
+use crate::tool::{Meaning, meaning, name_of_sdk};
 
 /// Why a request to the table gave no answer that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,19 +30,25 @@ pub enum StoreErrorKind {
 
 /// A request to the table that failed. The source is for the log.
 #[derive(Debug, thiserror::Error)]
-#[error("the record table: {operation}: {kind:?}")]
+#[error("{operation} of the record table: {cause}")]
 pub struct StoreError {
     /// What it means.
     pub kind: StoreErrorKind,
     /// The operation.
     pub operation: &'static str,
+    pub(super) cause: String,
     #[source]
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl StoreError {
     pub(super) fn new(kind: StoreErrorKind, operation: &'static str) -> Self {
-        Self { kind, operation, source: None }
+        let cause = match kind {
+            StoreErrorKind::NoAnswer => "no_answer",
+            StoreErrorKind::NoRecord => "no_record",
+            StoreErrorKind::Refused | StoreErrorKind::Fault => "refused",
+        };
+        Self { kind, operation, cause: String::from(cause), source: None }
     }
 
     /// What the client's last attempt says.
@@ -55,7 +61,12 @@ impl StoreError {
             Meaning::NoAnswer => StoreErrorKind::NoAnswer,
             Meaning::Refused => refusal(error.code()),
         };
-        Self { kind, operation, source: Some(Box::new(error)) }
+        Self { kind, operation, cause: name_of_sdk(&error), source: Some(Box::new(error)) }
+    }
+
+    /// The name of the cause, which may stand in a log line.
+    pub fn cause(&self) -> &str {
+        &self.cause
     }
 
     /// What all attempts together say.

@@ -106,7 +106,7 @@ pub(super) fn new_item(key: &Key, claim: &Claim, state: State, now: Timestamp) -
         ("version", n(1)),
     ];
     // What the approver decides on; taken out again when the call begins.
-    let for_approval = claim.for_approval.as_deref().filter(|_| state == State::AwaitingApproval);
-    let all = attributes.into_iter().chain(for_approval.map(|arguments| ("arguments", s(arguments))));
+    let for_approval = claim.for_approval.as_ref().filter(|_| state == State::AwaitingApproval);
+    let all = attributes.into_iter().chain(for_approval.into_iter().flat_map(|asking| asking.attributes()));
     all.map(|(name, value)| (name.to_owned(), value)).collect()
 }

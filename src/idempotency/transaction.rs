@@ -153,7 +153,12 @@ fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<
         None if reasons.iter().any(|reason| is(reason, "TransactionConflict")) => Ok(Commit::Conflict),
         None => {
             let is_malformed = reasons.iter().any(|reason| is(reason, "ValidationError"));
+            let reason = reasons.iter().filter_map(CancellationReason::code).find(|code| *code != "None");
+            let reason = reason.map(str::to_owned);
             let mut error = StoreError::from_sdk(OPERATION, error);
+            if let Some(reason) = reason {
+                error.cause = reason; // the code of the whole says only that it was cancelled
+            }
             if is_malformed {
                 error.kind = StoreErrorKind::Fault;
             }

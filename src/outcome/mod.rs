@@ -97,10 +97,10 @@ impl Failure {
         self
     }
 
-    /// Says on which record a person has to decide. Whoever reads the message is not told: it is for the host.
+    /// Says by which id a person decides on it. Whoever reads the message is not told: it is for the host.
     #[must_use]
-    pub fn awaiting(mut self, key: impl Into<String>) -> Self {
-        self.awaits = Some(key.into());
+    pub fn awaiting(mut self, id: &impl ToString) -> Self {
+        self.awaits = Some(id.to_string());
         self
     }
 
@@ -124,7 +124,7 @@ impl Failure {
         self.waits
     }
 
-    /// The key of the record on which a person has to decide, if the call waits for that. A call that needs an approval
+    /// The id by which a person decides on it, if the call waits for that. A call that needs an approval
     /// and has no record to give it on has none.
     pub fn awaits(&self) -> Option<&str> {
         self.awaits.as_deref()

@@ -86,9 +86,11 @@ impl Settings {
             ),
             reserve: env.millis("RESERVE_MS", RESERVE, RESERVE_RANGE),
             default_budget: env.millis("DEFAULT_BUDGET_MS", DEFAULT_BUDGET, BUDGET_RANGE),
-            identity_header: env.optional("IDENTITY_HEADER", "the name of an HTTP header", |text| {
-                http::HeaderName::try_from(text).is_ok().then(|| text.to_owned())
-            }),
+            identity_header: env.optional(
+                "IDENTITY_HEADER",
+                "the name of an HTTP header that names a user, and holds no secret",
+                identity_header,
+            ),
             retry_mode: retry_mode(env),
             limits: limits(env),
             doors: doors(env),
@@ -118,6 +120,13 @@ fn retry_mode(env: &mut Env) -> RetryMode {
         "standard" => RetryMode::Standard,
         _ => RetryMode::Adaptive,
     }
+}
+
+/// The name of a header, but not of one that holds a token: who asks stands in the record of a call that waits for a person.
+fn identity_header(text: &str) -> Option<String> {
+    let name = http::HeaderName::try_from(text).ok()?;
+    let is_secret = ["authorization", "proxy-authorization", "cookie"].contains(&name.as_str());
+    (!is_secret).then(|| text.to_owned())
 }
 
 fn limits(env: &mut Env) -> Limits {
@@ -176,7 +185,10 @@ mod tests {
     #[test]
     fn the_identity_header_is_the_name_of_a_header() {
         assert_eq!(read(&[("IDENTITY_HEADER", "X-User")]).unwrap().identity_header.as_deref(), Some("X-User"));
-        assert!(fault(&[("IDENTITY_HEADER", "X User")]).contains("IDENTITY_HEADER is \"X User\""));
+        for wrong in ["X User", "Authorization", "proxy-authorization", "Cookie"] {
+            let told = fault(&[("IDENTITY_HEADER", wrong)]);
+            assert!(told.contains(&format!("IDENTITY_HEADER is {wrong:?}")) && told.contains("no secret"), "{told}");
+        }
     }
 
     #[test]

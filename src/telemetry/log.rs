@@ -1,7 +1,7 @@
 //! Log lines: JSON on Lambda, readable text on a terminal. A line per call at INFO, per attempt at DEBUG.
 //!
 //! The text of an error's source may hold hosts, queries and secrets: it is logged at TRACE only. Above that a fault of ours
-//! leaves the type of its source and the reference that the model was told.
+//! leaves the name of its cause (`tool::ToolError::with_source` tells which) and the reference that the model was told.
 
 use std::{io, panic::PanicHookInfo};
 
@@ -12,7 +12,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::{Origin, Report, changed_name, json::JsonLines};
+use super::{Origin, RefusedBy, Report, changed_name, json::JsonLines};
 use crate::outcome::{Failure, FailureKind, Outcome};
 
 /// How log lines look.
@@ -82,16 +82,28 @@ pub(super) fn call(origin: &Origin, report: &Report, outcome: &Outcome) {
                 completion_lost = report.completion_lost,
                 superseded = report.superseded,
                 retry_denied = report.retry_denied,
-                reference = report.fault.as_ref().map(|_| report.reference.as_str()),
-                fault = report.fault,
+                reference = told(report, outcome),
+                fault = cause(report, outcome),
                 "call"
             )
         };
     }
     match outcome.failure().map(Failure::kind) {
+        Some(FailureKind::Denied) if report.refused_by == RefusedBy::Person => line!(tracing::Level::WARN),
         Some(FailureKind::Internal | FailureKind::OutcomeUnknown | FailureKind::Denied) => line!(tracing::Level::ERROR),
         _ if report.completion_lost => line!(tracing::Level::ERROR),
         Some(_) => line!(tracing::Level::WARN),
         None => line!(tracing::Level::INFO),
     }
+}
+
+/// The reference, if the model was told it.
+fn told<'a>(report: &'a Report, outcome: &Outcome) -> Option<&'a str> {
+    let failure = outcome.failure().filter(|failure| failure.message().contains(&report.reference));
+    failure.map(|_| report.reference.as_str())
+}
+
+/// The name of the cause, unless a later attempt has mended it.
+fn cause<'a>(report: &'a Report, outcome: &Outcome) -> Option<&'a str> {
+    report.fault.as_deref().filter(|_| outcome.failure().is_some() || report.completion_lost)
 }

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use super::{Quantity, Report};
-use crate::outcome::{Failure, FailureKind, Fixer, Outcome};
+use super::{Quantity, RefusedBy, Report};
+use crate::outcome::{FailureKind, Fixer, Outcome};
 
 /// One metric of a call.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,8 @@ impl Metric {
         match self.source {
             Source::Counter(count) => Some(Quantity::Count(count(report, outcome).into())),
             Source::Timer(time) => Some(Quantity::Time(time(report))),
+            // An alarm counts what is denied, and a person's decision is nothing to be woken for.
+            Source::Kind(FailureKind::Denied) if report.refused_by == RefusedBy::Person => None,
             Source::Kind(kind) => (outcome.failure()?.kind() == kind).then_some(Quantity::Count(1)),
             Source::Event(happened) => happened(report).then_some(Quantity::Count(1)),
         }
@@ -60,14 +62,18 @@ const fn metric(name: &'static str, source: Source, meaning: &'static str) -> Me
 }
 
 /// The table.
-pub const METRICS: [Metric; 24] = [
+pub const METRICS: [Metric; 25] = [
     metric("Calls", Source::Counter(|_, _| 1), "calls that have ended"),
     metric(
         "Errors",
         Source::Counter(|_, outcome| outcome.failure().is_some().into()),
         "calls that ended with a failure",
     ),
-    metric("Faults", Source::Counter(|_, outcome| is_fault(outcome).into()), FAULTS),
+    metric(
+        "Faults",
+        Source::Counter(|_, outcome| outcome.failure().is_some_and(|failure| is_fault(failure.kind())).into()),
+        FAULTS,
+    ),
     metric("Replays", Source::Counter(|_, outcome| is_replay(outcome).into()), "calls answered with an earlier result"),
     metric("Attempts", Source::Counter(|report, _| report.attempts), "attempts that began"),
     metric("Retries", Source::Counter(|report, _| report.attempts.saturating_sub(1)), "attempts after the first"),
@@ -80,11 +86,12 @@ pub const METRICS: [Metric; 24] = [
     ),
     metric("Superseded", Source::Event(|report| report.superseded), "another execution had taken the record over"),
     metric("RetriesDenied", Source::Event(|report| report.retry_denied), "not tried again, for want of retry budget"),
+    metric("RefusedByPerson", Source::Event(|report| report.refused_by == RefusedBy::Person), REFUSED),
     metric("InvalidInput", Source::Kind(FailureKind::InvalidInput), "the arguments broke a rule of the schema"),
     metric("NotFound", Source::Kind(FailureKind::NotFound), "what the arguments name does not exist"),
     metric("Rejected", Source::Kind(FailureKind::Rejected), "a business rule forbade it"),
     metric("UnknownTool", Source::Kind(FailureKind::UnknownTool), "no tool has that name"),
-    metric("Denied", Source::Kind(FailureKind::Denied), "a policy, a tool or a person refused it"),
+    metric("Denied", Source::Kind(FailureKind::Denied), "a policy or a tool refused it"),
     metric("ApprovalRequired", Source::Kind(FailureKind::ApprovalRequired), "it waits for a person"),
     metric("InProgress", Source::Kind(FailureKind::InProgress), "the same action was still running"),
     metric("KeyReused", Source::Kind(FailureKind::KeyReused), "the key was used before with other arguments"),
@@ -98,6 +105,8 @@ pub const METRICS: [Metric; 24] = [
 const FAULTS: &str =
     "failures by which something here is broken: `transient`, `timeout`, `outcome_unknown`, `internal`";
 
+const REFUSED: &str = "a person who had to approve it has refused it";
+
 /// The metric of this name.
 pub fn named(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == name)
@@ -110,8 +119,7 @@ pub fn of_kind(kind: FailureKind) -> Option<&'static Metric> {
 
 /// Failures that no other call, no patience and no approval could have avoided. Alarms count them: a model that guesses at
 /// arguments wakes nobody.
-fn is_fault(outcome: &Outcome) -> bool {
-    let Some(kind) = outcome.failure().map(Failure::kind) else { return false };
+pub(crate) fn is_fault(kind: FailureKind) -> bool {
     match kind {
         FailureKind::InProgress => false,
         FailureKind::OutcomeUnknown => true,
@@ -155,8 +163,8 @@ mod tests {
 
     #[test]
     fn the_faults_are_the_kinds_that_their_meaning_lists() {
-        let faults = |kind: &FailureKind| is_fault(&Outcome::Failure(Failure::new(*kind, "x")));
-        let counted: BTreeSet<_> = FailureKind::ALL.into_iter().filter(faults).map(FailureKind::name).collect();
+        let counted: BTreeSet<_> =
+            FailureKind::ALL.into_iter().filter(|kind| is_fault(*kind)).map(FailureKind::name).collect();
         assert_eq!(counted, FAULTS.split('`').skip(1).step_by(2).collect());
     }
 

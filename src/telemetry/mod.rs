@@ -88,6 +88,16 @@ pub(crate) fn bounded(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
+/// Who refuses a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// A policy or a tool: somebody asks for what they may not have.
+    #[default]
+    Rule,
+    /// A person who was asked to approve it: as it should be.
+    Person,
+}
+
 /// What one call did, for its two lines.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -113,9 +123,11 @@ pub struct Report {
     pub superseded: bool,
     /// It would have been tried again, had the retry budget allowed it.
     pub retry_denied: bool,
-    /// The id under which a fault of ours is told to the model.
+    /// Who has refused it, if it ended so.
+    pub refused_by: RefusedBy,
+    /// The id under which a fault of ours is told to the model, if it is one.
     pub reference: String,
-    /// For a fault of ours: the type of the source, never its text.
+    /// The name of what went wrong last, never its text. Of a refusal the name of the rule.
     pub fault: Option<String>,
 }
 

@@ -9,14 +9,15 @@
 //! | any other refusal (4xx) | [`ToolError::internal`] | nothing was done |
 //!
 //! A refusal that is the model's or the user's business (a failed condition, a rejected mail) is matched by the tool
-//! before it comes here. The SDK's error becomes the cause, for the log; no word of it reaches the model.
+//! before it comes here. The SDK's error becomes the cause: its code is in the log, and no word of it
+//! reaches the model.
 
 use std::{error::Error, io, time::SystemTime};
 
 use aws_sdk_dynamodb::{config::http::HttpResponse, error::SdkError};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
-use super::{ToolError, retry_after};
+use super::{ToolError, name_of_sdk, retry_after};
 
 /// The codes by which AWS services throttle. DynamoDB and SES use several of them.
 pub(crate) const THROTTLING: [&str; 11] = [
@@ -50,12 +51,14 @@ impl ToolError {
     {
         let headers = error.raw_response().map(HttpResponse::headers);
         let wait = headers.and_then(|headers| retry_after(|name| headers.get_all(name), SystemTime::now()));
+        let name = name_of_sdk(&error);
         let said = match meaning(&error) {
             Meaning::Throttled => Self::transient(format!("{service} is too busy for now.")).with_source(error),
             Meaning::NeverSent => Self::transient(format!("{service} cannot be reached for now.")).with_source(error),
             Meaning::NoAnswer => Self::no_answer(format!("{service} gave no clear answer.")).with_source(error),
             Meaning::Refused => Self::internal(error).nothing_sent(),
-        };
+        }
+        .named(name);
         match wait {
             Some(wait) => said.retry_after(wait),
             None => said,

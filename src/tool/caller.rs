@@ -10,7 +10,8 @@
 //! | [`session_attribute`](Caller::session_attribute), [`conversation`](Caller::conversation) | the application that calls `InvokeAgent`, or the program that forwards a Converse event | that application |
 //!
 //! Whoever may invoke the function itself chooses all but the first two, so that permission is the first thing to keep
-//! tight. Nothing of it is ever logged (the conversation's id excepted), measured or answered:
+//! tight. Nothing of it is ever logged (the conversation's id excepted), measured or answered. While a call waits for a
+//! person, its record has the first two and the conversation's id, and the person reads them:
 //!
 //! ```
 //! use action_group::tool::Caller;

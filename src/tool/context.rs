@@ -1,6 +1,6 @@
 //! What a tool is told about the call it serves.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
@@ -12,6 +12,7 @@ pub struct CallContext {
     pub(crate) idempotency_key: Option<String>,
     pub(crate) attempt: u32,
     pub(crate) ends: Instant,
+    pub(crate) began: SystemTime,
     pub(crate) caller: Caller,
     pub(crate) call_id: Option<String>,
     pub(crate) approved: bool,
@@ -24,6 +25,7 @@ impl CallContext {
             idempotency_key: idempotency_key.map(String::from),
             attempt: 1,
             ends: Instant::now() + time_left,
+            began: SystemTime::now(),
             caller: Caller::default(),
             call_id: None,
             approved: false,
@@ -45,6 +47,12 @@ impl CallContext {
     /// The number of this attempt within the call, from 1.
     pub const fn attempt(&self) -> u32 {
         self.attempt
+    }
+
+    /// The time of day at which the call began: the same for each of its attempts, unlike the clock, so that what is made of
+    /// it comes out the same.
+    pub const fn began(&self) -> SystemTime {
+        self.began
     }
 
     /// The time until a moment before this attempt is dropped. Set a client's timeout to it: what the client then says, that

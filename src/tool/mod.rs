@@ -48,6 +48,7 @@ mod caller;
 mod context;
 mod definition;
 mod error;
+mod fault;
 mod http;
 mod policy;
 mod success;
@@ -69,6 +70,7 @@ pub use self::{
 };
 pub(crate) use self::{
     aws::{Meaning, THROTTLING, connection_was_refused, meaning},
+    fault::{Named, name_of_sdk, well_known as fault_of},
     http::retry_after,
 };
 

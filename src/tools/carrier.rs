@@ -72,11 +72,11 @@ impl HttpCarrier {
         let answer = self.http.send(request, order.time_left).await?;
         match answer.status.as_u16() {
             // An earlier request with the same key is still at work.
-            409 => Err(ToolError::no_answer("The carrier gave no clear answer.").with_source(answer.to_string())),
+            409 => Err(ToolError::no_answer("The carrier gave no clear answer.").with_source(answer.cause())),
             422 => Err(ToolError::rejected(
                 "The carrier does not take this order. Try another carrier, or tell the user that a person has to ship it.",
             )
-            .with_source(answer.to_string())),
+            .with_source(answer.cause())),
             _ => Ok(answer.json::<LabelAnswer>()?.label_id),
         }
     }
@@ -145,6 +145,7 @@ mod tests {
     async fn where_nobody_listens_nothing_was_sent() {
         let error = HttpCarrier::new("http://127.0.0.1:1").create_label(order()).await.expect_err("nobody there");
         assert_eq!((error.kind(), error.phase()), (ToolErrorKind::Transient, Phase::NothingSent));
+        assert_eq!(error.fault().as_deref(), Some("ConnectionRefused"));
         assert!(!format!("{:?}", error.cause()).contains("127.0.0.1:1/"), "the URL may hold a credential");
     }
 

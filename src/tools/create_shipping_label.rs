@@ -39,11 +39,9 @@ impl Tool for CreateShippingLabel {
     type Output = LabelMade;
 
     fn policy(&self) -> Policy<Args> {
-        Policy::new(Effect::Keyed).scope(Scope::Deployment).wording(
-            "No label was made.",
-            "It is not known whether the label was made. Asking again for the same order and carrier is safe: it is \
-             not made twice.",
-        )
+        Policy::new(Effect::Keyed)
+            .scope(Scope::Deployment)
+            .wording("No label was made.", "It is not known whether the label was made.")
     }
 
     async fn call(&self, args: Args, context: &CallContext) -> Result<Success<LabelMade>, ToolError> {

@@ -56,7 +56,7 @@ pub struct SesMailer {
 }
 
 impl SesMailer {
-    /// Sends from this address, which SES must have verified.
+    /// Sends from this address, which SES must have verified; in SES's sandbox the recipients too.
     ///
     /// The SDK's retries are off for this client. It retries every 5xx and every timeout without knowing whether the
     /// mail went out before, and SES has no idempotency key: a retry of a mail that was sent sends it twice. What is
@@ -98,12 +98,19 @@ impl Mailer for SesMailer {
     }
 }
 
+/// SES says `MessageRejected` of two unlike things. An address that is not verified (the sender's, or in SES's sandbox the
+/// recipient's) is no fault of the user: who runs the function has to verify it. Only the message tells which; it is read
+/// here, and shown to nobody.
 fn not_sent(error: SdkError<SendEmailError, aws_sdk_sesv2::config::http::HttpResponse>) -> ToolError {
     match error.as_service_error() {
+        Some(SendEmailError::MessageRejected(why)) if why.message().is_some_and(|why| why.contains("not verified")) => {
+            ToolError::internal(error).nothing_sent().named(String::from("MessageRejected: not verified"))
+        }
         Some(SendEmailError::MessageRejected(_)) => ToolError::rejected(
             "The mail service does not take this e-mail. Check the address with the user, and keep to plain content.",
         )
-        .with_source(error),
+        .with_source(error)
+        .named(String::from("MessageRejected")),
         _ => ToolError::from_sdk_unretried(error, "The mail service"),
     }
 }

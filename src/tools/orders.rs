@@ -218,12 +218,12 @@ pub(super) fn no_such_order(order_id: &str) -> ToolError {
     ))
 }
 
-/// A number for the user's receipt, such as `RF-20261129-3fa9c1d2`. Every attempt of one call gets the same. An equal
-/// refund gets another one, because it can only be a new action after the window of 24 hours, and so on another day.
-pub(super) fn refund_id(idempotency_key: &str, now: SystemTime) -> String {
+/// A number for the user's receipt, such as `RF-20261129-3fa9c1d2`. Every attempt of one call gets the same, since
+/// `day` is when the call began. An equal refund gets another one, because it can only be a new action after the window of 24 hours, and so on another day.
+pub(super) fn refund_id(idempotency_key: &str, day: SystemTime) -> String {
     // Eight of the key's 64 digits: enough to tell refunds of a day apart, too few to be used as the key.
     let key: String = idempotency_key.chars().take(8).collect();
-    let day: String = aws_smithy_types::DateTime::from(now)
+    let day: String = aws_smithy_types::DateTime::from(day)
         .to_string()
         .chars()
         .take_while(|c| *c != 'T')

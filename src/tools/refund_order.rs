@@ -62,13 +62,12 @@ impl Tool for RefundOrder {
         let Some(key) = context.idempotency_key() else {
             return Err(ToolError::internal("a refund without a key").nothing_sent());
         };
-        let now = std::time::SystemTime::now();
         let refund = Refund {
-            refund_id: refund_id(key, now),
+            refund_id: refund_id(key, context.began()),
             order_id: args.order_id,
             amount_cents: args.amount_cents,
             reason: args.reason,
-            made_at: now,
+            made_at: context.began(),
         };
         // Many small refunds are a large one: what nobody has approved adds up, per order.
         let free = (!context.is_approved()).then_some(APPROVAL_ABOVE);

@@ -135,14 +135,19 @@ async fn a_refund_of_an_order_that_is_not_there_says_so() {
 #[tokio::test]
 async fn every_attempt_of_a_call_gives_the_same_receipt() {
     let orders = shop().await.orders;
+    // The clock goes on between two attempts, as at midnight; when the call began does not.
+    let began = std::time::SystemTime::now() - Duration::from_hours(24);
     let receipt = || async {
         let args = json!({"order_id": "ORD-12345", "amount_cents": 1500, "reason": "x"});
         let args = serde_json::from_value(args).expect("arguments");
         let tool = RefundOrder { orders: orders.clone() };
-        let success = tool.call(args, &context(Some("0123456789abcdef"))).await.expect("a receipt");
-        serde_json::to_string(&success.result).expect("JSON")
+        let context = CallContext { began, ..context(Some("0123456789abcdef")) };
+        let success = tool.call(args, &context).await.expect("a receipt");
+        serde_json::to_value(&success.result).expect("JSON")
     };
-    assert_eq!(receipt().await, receipt().await);
+    let first = receipt().await;
+    assert_eq!(first["refund_id"], super::orders::refund_id("0123456789abcdef", began));
+    assert_eq!(first, receipt().await);
 }
 
 #[test]

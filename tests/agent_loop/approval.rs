@@ -38,7 +38,7 @@ fn nothing_of_a_batch_runs_before_the_person_has_decided_and_each_call_runs_once
     let report = machine.go();
     assert_eq!((report.stop, report.resume, machine.ran.len()), (Stop::AwaitingApproval, Resume::Decide, 0));
     assert_eq!(report.waiting.len(), 1);
-    assert_eq!(report.waiting[0].key.as_deref(), Some("pay#4f1c"));
+    assert_eq!(report.waiting[0].approval_id.as_deref(), Some("pay#4f1c"));
     assert_eq!((report.not_attempted.len(), report.tool_calls), (2, 0), "nothing has run");
     machine.reload();
     assert_eq!(machine.go().stop, Stop::AwaitingApproval, "asked again, it still waits");

@@ -45,14 +45,14 @@ fn ran(machine: &Machine) -> Vec<&str> {
 }
 
 #[test]
-fn a_call_that_asks_by_itself_pauses_the_loop_after_its_batch_and_the_answer_names_its_key() {
+fn a_call_that_asks_by_itself_pauses_the_loop_after_its_batch_and_the_answer_names_its_id() {
     let mut machine = asked();
     let report = machine.go();
     assert_eq!((report.stop, report.resume), (Stop::AwaitingApproval, Resume::Decide));
     assert_eq!((report.done.len(), report.waiting.len(), report.not_attempted.len()), (2, 1, 0));
     assert_eq!(report.tool_calls, 3, "it has run to ask");
-    assert_eq!(report.waiting[0].key.as_deref(), Some("mail#4f1c"));
-    assert!(report.answer.contains("(key mail#4f1c)"), "{}", report.answer);
+    assert_eq!(report.waiting[0].approval_id.as_deref(), Some("mail#4f1c"));
+    assert!(report.answer.contains("(approval mail#4f1c)"), "{}", report.answer);
     assert_eq!(machine.requests.len(), 1, "the model is not asked before the person has decided");
 }
 
@@ -109,13 +109,13 @@ fn another_message_instead_of_a_decision_answers_it_as_not_approved_and_leaves_t
 fn after_a_doubt_a_call_that_is_not_approved_is_unknown_and_not_called_unchanged() {
     let in_doubt = || {
         let failure = Failure::new(FailureKind::OutcomeUnknown, "It waits.").with_changed(Changed::Unknown, "?");
-        Outcome::Failure(failure.that_waits().awaiting("mail#4f1c"))
+        Outcome::Failure(failure.that_waits().awaiting(&"mail#4f1c"))
     };
     let mut machine = asked();
     machine.outcome = Box::new(move |call| if call.id == "a" { in_doubt() } else { success() });
     let report = machine.go();
     assert_eq!((report.stop, report.waiting.len()), (Stop::AwaitingApproval, 1));
-    assert!(report.answer.contains("(key mail#4f1c): An earlier attempt may have done it."), "{}", report.answer);
+    assert!(report.answer.contains("(approval mail#4f1c): An earlier attempt may have done it."), "{}", report.answer);
     machine.reload();
     machine.run.equip(wide(), action_group::agent::tools::Tools::of(&without_mail()), None, Approvals::Pause);
     let mut gone = Machine::of(machine.run.clone(), [says("I see.")]);
@@ -145,7 +145,7 @@ fn where_nobody_can_decide_the_report_has_the_key_all_the_same() {
     let mut machine = Machine::of(run, batch());
     machine.outcome = Box::new(|_| asks("mail#4f1c"));
     let report = machine.go();
-    assert_eq!((report.answer.as_str(), report.waiting[0].key.as_deref()), ("Done.", Some("mail#4f1c")));
+    assert_eq!((report.answer.as_str(), report.waiting[0].approval_id.as_deref()), ("Done.", Some("mail#4f1c")));
 }
 
 #[test]
@@ -178,10 +178,10 @@ async fn an_approved_call_runs_once_with_the_key_under_which_it_has_asked() {
     let (world, model) = (World::on(database.store()), Replies::new([batch()[0].clone()]));
     let paused = world.drive(&model).await.report;
     assert_eq!((paused.stop, paused.done.len(), world.did("mail")), (Stop::AwaitingApproval, 2, 2));
-    let key = paused.waiting[0].key.clone().expect("a key");
-    assert_eq!(world.resume(&Replies::new([])).await.report.waiting[0].key.as_ref(), Some(&key));
+    let id = paused.waiting[0].approval_id.clone().expect("an id");
+    assert_eq!(world.resume(&Replies::new([])).await.report.waiting[0].approval_id.as_ref(), Some(&id));
     assert_eq!(world.did("mail"), 2, "a tool that nobody has answered is not asked again");
-    database.store().decide_approval(&key, "ada", Verdict::Approve).await.expect("it waits");
+    database.store().decide_approval(&id, "ada", Verdict::Approve).await.expect("it waits");
     let next = Replies::new([says("Done.")]);
     let driven = world.resume(&next).await;
     assert_eq!((driven.report.stop, driven.report.done.len()), (Stop::EndTurn, 3));
@@ -203,8 +203,8 @@ async fn a_driver_that_dies_before_it_has_saved_that_a_call_waits_is_followed_by
     let paused = world.resume(&Replies::new([])).await.report;
     assert_eq!((paused.stop, paused.done.len()), (Stop::AwaitingApproval, 2));
     assert_eq!(world.did("mail"), 2, "each was run once");
-    let key = paused.waiting[0].key.clone().expect("a key");
-    database.store().decide_approval(&key, "ada", Verdict::Deny).await.expect("it waits");
+    let id = paused.waiting[0].approval_id.clone().expect("an id");
+    database.store().decide_approval(&id, "ada", Verdict::Deny).await.expect("it waits");
     let next = Replies::new([says("It was refused.")]);
     assert_eq!(world.resume(&next).await.report.failed[0].outcome, "denied");
     assert!(next.results()[0].contains("refused"), "{:?}", next.results());
@@ -222,8 +222,8 @@ async fn a_call_that_waits_after_an_attempt_without_answer_keeps_its_doubt() {
     let again = world.say("Never mind.", &next).await.report;
     assert!(next.results()[0].contains("It may have been paid"), "{:?}", next.results());
     assert_eq!((again.stop, again.unknown.len(), again.waiting.len()), (Stop::AwaitingApproval, 1, 1));
-    let key = again.waiting[0].key.clone().expect("a key");
-    database.store().decide_approval(&key, "ada", Verdict::Approve).await.expect("it waits");
+    let id = again.waiting[0].approval_id.clone().expect("an id");
+    database.store().decide_approval(&id, "ada", Verdict::Approve).await.expect("it waits");
     let done = world.resume(&Replies::new([says("Paid.")])).await.report;
     assert_eq!((done.answer.as_str(), done.done.len(), world.did("pay")), ("Paid.", 1, 3));
 }
@@ -268,8 +268,8 @@ async fn wherever_a_driver_dies_a_call_that_asks_is_made_once_after_its_approval
             let driver = Driver { conversations: &dying, ..world.driver(model_now) };
             match driver.drive("c", run, Some(revision), &mut |_| {}).await.map(|driven| driven.report) {
                 Ok(report) if report.stop == Stop::AwaitingApproval => {
-                    let key = report.waiting[0].key.clone().expect("a key");
-                    database.store().decide_approval(&key, "ada", Verdict::Approve).await.expect("it waits");
+                    let id = report.waiting[0].approval_id.clone().expect("an id");
+                    database.store().decide_approval(&id, "ada", Verdict::Approve).await.expect("it waits");
                     model = &second;
                 }
                 Ok(report) => break report,

@@ -183,8 +183,8 @@ fn a_paused_loop_goes_on_in_another_process_after_the_approval() {
     let kept = ["--pause", "--db", db, "--state", state];
     let paused = run(&[&kept[..], &["examples/loop/large-refund.json"]].concat());
     assert_eq!((&paused["stop"], &paused["attempted"]), (&json!("awaiting_approval"), &json!([])));
-    let key = paused["report"]["waiting"][0]["key"].as_str().expect("a key");
-    let approved = dev().args(["approve", key, "--by", "ada", "--db", db]).output().expect("it runs");
+    let id = paused["report"]["waiting"][0]["approval_id"].as_str().expect("an id");
+    let approved = dev().args(["approve", id, "--by", "ada", "--db", db]).output().expect("it runs");
     assert_eq!(approved.status.code(), Some(0));
     let effects = folder.path("effects.json");
     let more = ["--effects", effects.to_str().expect("UTF-8"), "examples/loop/after-approval.json"];

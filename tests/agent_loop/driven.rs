@@ -120,10 +120,10 @@ async fn a_batch_pauses_for_a_person_and_each_call_runs_once_after_the_approval(
     let (world, model) = (World::on(database.store()), Replies::new([batch]));
     let paused = world.drive(&model).await;
     assert_eq!((paused.report.stop, world.log.lock().unwrap().len()), (Stop::AwaitingApproval, 0));
-    let key = paused.report.waiting[0].key.clone().expect("a key");
+    let id = paused.report.waiting[0].approval_id.clone().expect("an id");
     let still = world.resume(&Replies::new([])).await;
     assert_eq!(still.report.stop, Stop::AwaitingApproval);
-    database.store().decide_approval(&key, "ada", Verdict::Approve).await.expect("it waits");
+    database.store().decide_approval(&id, "ada", Verdict::Approve).await.expect("it waits");
     let driven = world.resume(&Replies::new([says("Done.")])).await;
     assert_eq!((driven.report.stop, driven.report.done.len()), (Stop::EndTurn, 3));
     assert_eq!((world.did("look"), world.did("pay"), world.did("mail")), (1, 1, 1));
@@ -135,8 +135,8 @@ async fn after_a_refusal_the_paused_batch_goes_on_with_what_may_run() {
     let batch = calls([("b", "pay", json!({"amount": 500})), ("c", "mail", json!({"to": "ada"}))]);
     let (world, model) = (World::on(database.store()), Replies::new([batch]));
     let paused = world.drive(&model).await;
-    let key = paused.report.waiting[0].key.clone().expect("a key");
-    database.store().decide_approval(&key, "ada", Verdict::Deny).await.expect("it waits");
+    let id = paused.report.waiting[0].approval_id.clone().expect("an id");
+    database.store().decide_approval(&id, "ada", Verdict::Deny).await.expect("it waits");
     let next = Replies::new([says("It was refused.")]);
     world.resume(&next).await;
     assert!(next.results()[0].contains("refused"), "{:?}", next.results());
@@ -158,10 +158,10 @@ async fn nothing_of_a_batch_runs_while_nobody_knows_whether_a_call_of_it_is_allo
     world.unsure(1);
     let paused = world.drive(&Replies::new([batch])).await;
     assert_eq!((paused.report.stop, world.did("mail")), (Stop::AwaitingApproval, 0));
-    assert!(paused.report.waiting[0].key.is_none());
+    assert!(paused.report.waiting[0].approval_id.is_none());
     let asked = world.resume(&Replies::new([])).await;
     assert_eq!((asked.report.stop, world.did("mail")), (Stop::AwaitingApproval, 0));
-    assert!(asked.report.waiting[0].key.is_some(), "now a person is asked");
+    assert!(asked.report.waiting[0].approval_id.is_some(), "now a person is asked");
 }
 
 #[tokio::test]

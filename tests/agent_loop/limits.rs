@@ -65,7 +65,7 @@ fn asking_again_for_what_is_in_progress_is_no_failure() {
 fn what_waits_for_a_person_counts_for_the_same_call_and_not_against_the_tool() {
     let in_doubt = || {
         let failure = Failure::new(FailureKind::OutcomeUnknown, "It waits.").with_changed(Changed::Unknown, "?");
-        Outcome::Failure(failure.that_waits().awaiting("mail#1"))
+        Outcome::Failure(failure.that_waits().awaiting(&"mail#1"))
     };
     let ends: [fn() -> Outcome; 2] = [|| asks("mail#1"), in_doubt];
     for end in ends {

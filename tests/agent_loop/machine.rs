@@ -68,7 +68,7 @@ pub fn fails(kind: FailureKind) -> Outcome {
 
 /// A call that has run and asks for a person by itself.
 pub fn asks(key: &str) -> Outcome {
-    Outcome::Failure(Failure::new(FailureKind::ApprovalRequired, "It waits.").awaiting(key))
+    Outcome::Failure(Failure::new(FailureKind::ApprovalRequired, "It waits.").awaiting(&key))
 }
 
 pub fn model_fails(kind: ModelFailureKind) -> ModelFailure {

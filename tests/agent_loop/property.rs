@@ -81,10 +81,10 @@ impl World {
             (false, 1) => {
                 Outcome::Failure(Failure::new(FailureKind::OutcomeUnknown, "?").with_changed(Changed::Unknown, "?"))
             }
-            (false, 2) => Outcome::Failure(Failure::new(FailureKind::ApprovalRequired, "It waits.").awaiting("pay#2")),
+            (false, 2) => Outcome::Failure(Failure::new(FailureKind::ApprovalRequired, "It waits.").awaiting(&"pay#2")),
             (false, 3) => {
                 let failure = Failure::new(FailureKind::OutcomeUnknown, "?").with_changed(Changed::Unknown, "?");
-                Outcome::Failure(failure.that_waits().awaiting("pay#3"))
+                Outcome::Failure(failure.that_waits().awaiting(&"pay#3"))
             }
             (false, _) => {
                 self.effects.insert(key);

@@ -72,7 +72,7 @@ async fn a_commit_without_an_answer_is_not_made_while_an_equal_call_waits_for_a_
     }
     assert_eq!(proxy.deliver().await, 1);
     assert_eq!(world.payments().await, 0);
-    let pending = world.database.store().pending().await.expect("a list");
+    let pending = world.shown().await;
     assert_eq!(pending.iter().map(|call| call.maybe_done).collect::<Vec<_>>(), [false]);
     world.decide(Verdict::Approve).await;
     assert_eq!(world.call(json!({"amount": 7})).await, paid(7, false));

@@ -41,7 +41,7 @@ async fn a_tool_that_asks_for_approval_after_an_attempt_without_an_answer_is_not
             assert!(!failure.retryable() && failure.message().contains("waits for approval"), "{failure:?}");
             assert!(failure.waits(), "to ask again is no further failure");
         }
-        let pending = world.database.store().pending().await.expect("a list");
+        let pending = world.shown().await;
         assert_eq!(pending.len(), 1);
         assert!(pending[0].maybe_done, "the person learns of the doubt");
     }

@@ -3,6 +3,9 @@
 //! | module | shows |
 //! | --- | --- |
 //! | this one | who needs a person, and what that person's decision is good for |
+//! | `shown` | a decision is one on what was shown, and on nothing else |
+//! | `listed` | the list of what waits |
+//! | `asked_by` | who asks, as the person reads it |
 //! | `kept` | what becomes of an approval on the way: used, given back, over, kept for whoever asks later |
 //! | `doubt` | a call waits of which an attempt may have been done |
 //! | `found_out` | an outcome that is not known, and a tool that can find it out |
@@ -12,10 +15,13 @@
 
 #![cfg(feature = "dev")]
 
+mod asked_by;
 mod commits;
 mod doubt;
 mod found_out;
 mod kept;
+mod listed;
+mod shown;
 #[path = "../support/mod.rs"]
 mod support;
 mod tool;
@@ -26,7 +32,9 @@ use action_group::{
     idempotency::{ApprovalError, Verdict},
     outcome::{Changed, Failure, FailureKind},
 };
+use doubt::asked_in_doubt;
 use serde_json::json;
+use support::Lines;
 use tool::{ATOMIC, KEYED, ONCE, Step};
 use world::{World, kind, paid};
 
@@ -71,6 +79,22 @@ async fn a_call_that_is_refused_stays_refused() {
     }
 }
 
+/// It was somebody's decision, and wakes nobody.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_has_refused_is_not_counted_among_the_refusals_of_a_rule() {
+    for in_doubt in [false, true] {
+        let (world, metrics) =
+            (if in_doubt { asked_in_doubt(true).await } else { World::new(ONCE).await }, Lines::default());
+        let call = if in_doubt { json!({"amount": 7}) } else { json!({"amount": 500}) };
+        world.call(call.clone()).await;
+        world.decide(Verdict::Deny).await;
+        world.call_noted(world.database.store(), metrics.clone(), call).await;
+        let text = metrics.text();
+        assert!(text.contains("\"RefusedByPerson\":1") && !text.contains("\"Denied\""), "{text}");
+        assert_eq!(text.contains("\"OutcomeUnknown\":1"), in_doubt, "{text}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn other_arguments_need_their_own_approval() {
     for effect in [ONCE, KEYED, ATOMIC] {
@@ -90,6 +114,7 @@ async fn an_approval_is_used_once_also_by_calls_at_the_same_time() {
     for effect in [ONCE, KEYED, ATOMIC] {
         let world = World::new(effect).await;
         world.call(json!({"amount": 500})).await;
+        let id = world.shown().await.remove(0).id;
         world.decide(Verdict::Approve).await;
         let calls = (0..8).map(|_| world.call(json!({"amount": 500})));
         let outcomes = futures_util::future::join_all(calls).await;
@@ -103,7 +128,7 @@ async fn an_approval_is_used_once_also_by_calls_at_the_same_time() {
             assert_eq!(world.done(), vec![true]);
         }
         assert!(matches!(
-            world.database.store().decide_approval("pay#", "ada", Verdict::Approve).await,
+            world.database.store().decide_approval(&id, "ada", Verdict::Approve).await,
             Err(ApprovalError::NotPending(_))
         ));
     }
@@ -161,20 +186,6 @@ async fn nothing_that_the_model_writes_stands_for_consent() {
         }
         assert!(world.done().is_empty());
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_person_decides_on_the_arguments_that_were_shown() {
-    let world = World::new(ONCE).await;
-    world.call(json!({"amount": 500})).await;
-    world.call(json!({"amount": 501})).await;
-    assert_eq!(world.pending().await, [r#"{"amount":500}"#, r#"{"amount":501}"#]);
-    let store = world.database.store();
-    assert!(matches!(store.decide_approval("pay#", "ada", Verdict::Approve).await, Err(ApprovalError::Ambiguous(_))));
-    let first = store.pending().await.expect("a list").remove(0);
-    store.decide_approval(&first.key, "ada", Verdict::Approve).await.expect("decided");
-    assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false));
-    assert_eq!(kind(&world.call(json!({"amount": 501})).await), FailureKind::ApprovalRequired);
 }
 
 /// Where the tool's own request for approval, or its commit, meets an approval, the call goes on, but not for ever.

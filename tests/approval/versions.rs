@@ -63,7 +63,7 @@ async fn a_person_can_tell_before_deciding_whether_an_approved_call_runs() {
             world.call(json!({"amount": 7})).await;
         }
         world.toolbox = toolbox(after, &world.script);
-        let pending = world.database.store().pending().await.expect("a list").remove(0);
+        let pending = world.shown().await.remove(0);
         assert_eq!((pending.effect, pending.maybe_done), (Some(Effect::Keyed), in_doubt));
         assert_eq!(pending.runs_as(EFFECTS[usize::from(after)]), runs);
         world.decide(Verdict::Approve).await;

@@ -9,7 +9,7 @@ use std::{
 use action_group::{
     call::Pipeline,
     clock::{Clock, Timestamp},
-    idempotency::{Store, Verdict},
+    idempotency::{Pending, Store, Verdict},
     outcome::{FailureKind, Outcome},
     telemetry::Telemetry,
     tool::{Caller, Reconciled, Toolbox},
@@ -26,12 +26,14 @@ pub struct World {
     pub database: Database,
     pub toolbox: Arc<Toolbox>,
     pub script: Arc<Mutex<Script>>,
+    /// Who calls.
+    pub caller: Caller,
 }
 
 impl World {
     pub async fn new(effect: u8) -> Self {
         let script = Arc::<Mutex<Script>>::default();
-        Self { database: Database::start().await, toolbox: toolbox(effect, &script), script }
+        Self { database: Database::start().await, toolbox: toolbox(effect, &script), script, caller: Caller::default() }
     }
 
     /// A new version is deployed: its effect is this one, and a person has to approve every payment.
@@ -56,7 +58,7 @@ impl World {
     pub async fn call_noted(&self, store: Store, metrics: Lines, arguments: Value) -> Outcome {
         let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(metrics));
         let pipeline = Pipeline::new(Arc::clone(&self.toolbox), store, Arc::new(telemetry));
-        support::call(&pipeline, within(Duration::from_secs(5)), Caller::default(), arguments).await
+        support::call(&pipeline, within(Duration::from_secs(5)), self.caller.clone(), arguments).await
     }
 
     pub fn next(&self, step: Step) {
@@ -84,8 +86,8 @@ impl World {
 
     /// The person decides on all that waits.
     pub async fn decide(&self, verdict: Verdict) {
-        for call in self.database.store().pending().await.expect("a list") {
-            self.database.store().decide_approval(&call.key, "ada", verdict).await.expect("decided");
+        for call in self.shown().await {
+            self.database.store().decide_approval(&call.id, "ada", verdict).await.expect("decided");
         }
     }
 
@@ -111,7 +113,9 @@ impl World {
     /// The same without what tells only who has held it, and what was for the person who has decided.
     pub async fn left_to_others(&self) -> HashMap<String, AttributeValue> {
         let mut record = self.record().await;
-        record.retain(|name, _| !["owner", "attempt", "lease_until", "arguments"].contains(&name.as_str()));
+        record.retain(|name, _| {
+            !["owner", "attempt", "lease_until", "arguments", "asked_by", "waits_for"].contains(&name.as_str())
+        });
         record
     }
 
@@ -125,9 +129,13 @@ impl World {
         self.record().await["state"].as_s().expect("a text").clone()
     }
 
+    /// What the person is shown.
+    pub async fn shown(&self) -> Vec<Pending> {
+        self.database.store().pending(None).await.expect("a list").calls
+    }
+
     pub async fn pending(&self) -> Vec<String> {
-        let calls = self.database.store().pending().await.expect("a list");
-        calls.into_iter().map(|call| call.arguments).collect()
+        self.shown().await.into_iter().map(|call| call.arguments).collect()
     }
 }
 

@@ -50,6 +50,14 @@ async fn the_client_repeats_what_was_throttled_or_not_available_and_nothing_else
 }
 
 #[tokio::test]
+async fn an_id_by_which_no_model_can_be_asked_is_not_told_as_a_conversation_that_is_too_long() {
+    let text = "Invocation of model ID SECRET-1 with on-demand throughput isn\u{2019}t supported. Retry your request.";
+    let (failure, _) = failure(Reply::Says(400, "ValidationException", text)).await;
+    assert_eq!(failure.kind, Kind::Denied);
+    assert!(failure.sentence.contains("inference profile") && !failure.sentence.contains("too long"), "{failure:?}");
+}
+
+#[tokio::test]
 async fn one_throttle_and_then_an_answer_is_an_answer() {
     let endpoint = Converse::start([Reply::Refused(429, "ThrottlingException"), says("Hello.")]).await;
     let reply = asked(&model(&endpoint), &hello()).await.expect("a reply");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use action_group::{
     clock::Timestamp,
-    idempotency::{Claim, Decided, Guard, Key, Record, State, Stored, Transaction, Verdict},
+    idempotency::{ApprovalId, Asking, Claim, Decided, Guard, Key, Record, State, Stored, Transaction, Verdict},
     tool::Effect,
 };
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ async fn send(database: &Database, key: &Key, write: &Write) {
         effect: entry.effect.expect("ours say so"),
         lease_until: entry.lease_until,
         expires_at: entry.expires_at,
-        for_approval: awaiting.then(|| String::from("{}")),
+        for_approval: awaiting.then(Box::default),
     };
     let entry = Entry { owner: "", effect: Some(Effect::Keyed), now: START, lease_until: START, expires_at: START };
     let store = |now| database.store_at(now);
@@ -94,7 +94,9 @@ async fn send(database: &Database, key: &Key, write: &Write) {
         Write::MarkUnknown(holder) => drop(guard(holder).mark_unknown(TIME).await),
         Write::Relinquish(holder) => drop(guard(holder).relinquish(TIME).await),
         Write::Release(holder) => drop(guard(holder).release(TIME).await),
-        Write::AwaitApproval(holder, doubt) => drop(guard(holder).await_approval("{}", *doubt, TIME).await),
+        Write::AwaitApproval(holder, doubt) => {
+            drop(guard(holder).await_approval(&Asking::default(), *doubt, TIME).await);
+        }
         Write::Commit(entry, result, decided) => {
             let result = Stored::Json((*result).into());
             let attempt = rand::random(); // the token of another commit
@@ -126,7 +128,9 @@ proptest! {
                             decide_approval(record, about > 0, now.plus(Duration::from_millis(1)));
                         }
                         let verdict = if about > 0 { Verdict::Approve } else { Verdict::Deny };
-                        let _ = database.store_at(now).decide_approval(key.pk(), PERSON, verdict).await;
+                        let in_doubt = table.as_ref().is_some_and(|record: &Record| record.maybe_done);
+                        let id = ApprovalId::of(&key, in_doubt).to_string();
+                        let _ = database.store_at(now).decide_approval(&id, PERSON, verdict).await;
                     }
                     choice => {
                         let write = write(choice, &seen);

@@ -29,6 +29,8 @@ pub enum Reply {
     Raw(&'static str),
     /// This status with this error code; the text of the error holds SECRET-1.
     Refused(u16, &'static str),
+    /// The same with this text.
+    Says(u16, &'static str, &'static str),
     /// Nothing, for ever.
     Silence,
     /// The connection breaks in the middle of the answer: after so many events, where it is a stream.
@@ -134,7 +136,8 @@ async fn answer(
     };
     match (operation.as_str(), reply) {
         (_, Reply::Silence) => std::future::pending().await,
-        (_, Reply::Refused(status, code)) => refused(status, code),
+        (_, Reply::Refused(status, code)) => refused(status, code, "SECRET-1: too many tokens for you"),
+        (_, Reply::Says(status, code, text)) => refused(status, code, text),
         ("converse", Reply::Whole(response)) => plain(Body::from(response.to_string())),
         ("converse", Reply::Raw(body)) => plain(Body::from(body)),
         ("converse", Reply::BrokenOff(..)) => plain(Body::from_stream(stream::iter([
@@ -158,8 +161,8 @@ fn plain(body: Body) -> Response<Body> {
     response
 }
 
-fn refused(status: u16, code: &'static str) -> Response<Body> {
-    let mut response = plain(Body::from(json!({"message": "SECRET-1: too many tokens for you"}).to_string()));
+fn refused(status: u16, code: &'static str, text: &str) -> Response<Body> {
+    let mut response = plain(Body::from(json!({"message": text}).to_string()));
     *response.status_mut() = StatusCode::from_u16(status).unwrap();
     response.headers_mut().insert("x-amzn-errortype", code.parse().unwrap());
     response

@@ -6,12 +6,16 @@
 use action_group::{
     clock::{Clock, Timestamp},
     dev::Embedded,
-    idempotency::Store,
+    idempotency::{Store, WAITING},
 };
 use aws_sdk_dynamodb::{
     Client,
     config::{BehaviorVersion, Credentials, Region, retry::RetryConfig},
-    types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType},
+    operation::create_table::builders::CreateTableFluentBuilder,
+    types::{
+        AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
+        ScalarAttributeType,
+    },
 };
 
 /// A database with the demo data (one elsewhere has empty tables). It ends when it is dropped.
@@ -75,7 +79,24 @@ async fn make(client: &Client, table: &str, key: &str) {
     let attribute = AttributeDefinition::builder().attribute_name(key).attribute_type(ScalarAttributeType::S);
     let request = client.create_table().table_name(table).billing_mode(BillingMode::PayPerRequest);
     let request = request.key_schema(schema).attribute_definitions(attribute.build().unwrap());
+    let request = if table == Database::RECORDS { with_index(request) } else { request };
     request.send().await.expect("a table");
+}
+
+/// The index of what waits.
+fn with_index(table: CreateTableFluentBuilder) -> CreateTableFluentBuilder {
+    let attribute =
+        |name, kind| AttributeDefinition::builder().attribute_name(name).attribute_type(kind).build().unwrap();
+    let key = |name, kind| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().unwrap();
+    let index = GlobalSecondaryIndex::builder()
+        .index_name(WAITING)
+        .key_schema(key("waits_for", KeyType::Hash))
+        .key_schema(key("started_at", KeyType::Range))
+        .projection(Projection::builder().projection_type(ProjectionType::All).build());
+    table
+        .attribute_definitions(attribute("waits_for", ScalarAttributeType::S))
+        .attribute_definitions(attribute("started_at", ScalarAttributeType::N))
+        .global_secondary_indexes(index.build().unwrap())
 }
 
 /// A client of the DynamoDB at this URL, which does not retry.

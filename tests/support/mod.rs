@@ -10,7 +10,7 @@
 //! | [`Network`] | the way to DynamoDB and to the backends, which breaks when it is told to |
 //! | [`Database`] | DynamoDB |
 //! | [`Scripted`] | a DynamoDB without a socket, for tests by a stopped clock |
-//! | [`Lines`] | where metric lines go |
+//! | [`Lines`], [`Faults`] | where metric lines go, and the causes in log lines |
 //! | [`pipeline`], [`call`], [`terms`] | one call, without a door; what a handler in front of it needs |
 //! | [`World`] | all of them around the real program |
 
@@ -37,7 +37,7 @@ pub use converse::{Converse, Reply, calls, says};
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
 pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
-pub use lines::Lines;
+pub use lines::{Faults, Lines};
 pub use network::{Break, BreakingProxy, Network};
 pub use pipeline::{call, pipeline, terms, within};
 pub use runtime_api::{Answer, Event, Function, RuntimeApi};

@@ -7,9 +7,9 @@
 //! | `ModelTimeout`, `ModelError`, `ModelNotReady`, `ModelStreamError` | `model` | once: the client repeats only `ModelNotReady` |
 //! | the time of the call is up | `timeout` | no |
 //! | `ValidationException`, a request that cannot be built | `invalid` | no |
-//! | no permission, no such model, no or bad credentials | `denied` | no |
+//! | no permission, no or bad credentials, no such model, a `ValidationException` that is about the model's id | `denied` | no |
 //!
-//! The service's own text goes to the log at most by its code: it may quote the conversation.
+//! The service's own text is read where its code says too little. It is shown to nobody: it may quote the conversation.
 
 use std::error::Error;
 
@@ -31,8 +31,10 @@ pub(super) fn failure<E>(error: &SdkError<E, HttpResponse>) -> ModelFailure
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
-    let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
-    read(error, code, error.raw_response().map(|response| response.status().as_u16()))
+    let said = error.as_service_error();
+    let status = error.raw_response().map(|response| response.status().as_u16());
+    let about_id = said.and_then(ProvideErrorMetadata::message).is_some_and(is_about_the_id);
+    read(error, said.and_then(ProvideErrorMetadata::code), status, about_id)
 }
 
 /// What an exception in the middle of a stream means. The SDK knows its type, and not its code.
@@ -43,10 +45,10 @@ pub(super) fn stream_failure(error: &SdkError<ConverseStreamOutputError, RawMess
         ConverseStreamOutputError::ValidationException(_) => "ValidationException",
         _ => "InternalServerException",
     });
-    read(error, code, None)
+    read(error, code, None, false)
 }
 
-fn read<E, R>(error: &SdkError<E, R>, code: Option<&str>, status: Option<u16>) -> ModelFailure
+fn read<E, R>(error: &SdkError<E, R>, code: Option<&str>, status: Option<u16>, about_id: bool) -> ModelFailure
 where
     E: Error + 'static,
     R: std::fmt::Debug + 'static,
@@ -55,6 +57,7 @@ where
         SdkError::ConstructionFailure(_) => Kind::Invalid,
         SdkError::TimeoutError(_) => Kind::Timeout,
         SdkError::DispatchFailure(_) if has_no_credentials(error) => Kind::Denied,
+        SdkError::ServiceError(_) if about_id && code == Some("ValidationException") => Kind::Denied,
         SdkError::ServiceError(_) => refusal(code, status),
         _ => Kind::Unavailable, // no connection, or half an answer
     };
@@ -72,6 +75,17 @@ pub(super) fn failed(kind: Kind, sentence: &str) -> ModelFailure {
 fn has_no_credentials(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
     causes.any(<dyn Error>::is::<CredentialsError>)
+}
+
+/// Whether a `ValidationException` says that nobody can ask a model by this id. Most of the newer models are asked by the id of
+/// an inference profile; by their own, Bedrock takes the request for invalid.
+fn is_about_the_id(message: &str) -> bool {
+    const WORDS: [&str; 3] = [
+        "on-demand throughput", // "… isn't supported. Retry your request with the ID or ARN of an inference profile"
+        "model identifier is invalid", // "The provided …"
+        "support the model that you provided", // "This action doesn't …"
+    ];
+    WORDS.iter().any(|words| message.contains(words))
 }
 
 /// By the code first: the codes are the API's promise, the status is what is left where there is none.
@@ -105,7 +119,8 @@ pub(super) const fn sentence(kind: Kind) -> &'static str {
              begin another conversation."
         }
         Kind::Denied => {
-            "The model may not be used: the permission or the credentials are missing, or there is no such model."
+            "The model may not be used: the permission or the credentials are missing, or no model can be asked by this id; \
+             many need the id of an inference profile."
         }
         _ => "The model's service cannot be reached, or failed.",
     }
@@ -119,6 +134,25 @@ mod tests {
     fn who_reads_that_a_request_is_invalid_reads_what_it_may_be_and_what_helps() {
         let sentence = sentence(Kind::Invalid);
         assert!(sentence.contains("too long for the model") && sentence.contains("another conversation"), "{sentence}");
+    }
+
+    #[test]
+    fn bedrock_speaks_of_the_models_id_in_several_ways_and_of_other_things_in_others() {
+        for message in [
+            "Invocation of model ID a.b-v1:0 with on-demand throughput isn\u{2019}t supported. Retry your request with the ID or ARN of an inference profile that contains this model.",
+            "The provided model identifier is invalid.",
+            "The provided model doesn't support on-demand throughput.",
+            "This action doesn't support the model that you provided. Try again with a supported text or chat model.",
+        ] {
+            assert!(is_about_the_id(message), "{message}");
+        }
+        for message in [
+            "Input is too long for requested model.",
+            "The model returned the following errors: prompt is too long: 200049 tokens > 200000 maximum",
+            "The toolConfig field must be defined when using toolUse and toolResult content blocks.",
+        ] {
+            assert!(!is_about_the_id(message), "{message}");
+        }
     }
 
     #[test]

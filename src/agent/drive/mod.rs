@@ -31,7 +31,7 @@ use crate::{
     ending::Ending,
     outcome::Outcome,
     telemetry::{Origin, rfc3339},
-    tool::Caller,
+    tool::{Caller, fault_of},
 };
 
 /// What a model tells while a request is on its way.
@@ -209,7 +209,7 @@ impl Driver<'_> {
                     Ok(saved) => revision = saved,
                     Err(SaveError::Superseded) => return Err(SaveError::Superseded),
                     Err(error) => {
-                        tracing::warn!(conversation = id, cause = ?error, "a conversation could not be saved");
+                        tracing::warn!(conversation = id, cause = ?error, fault = fault_of(&error), "a conversation could not be saved");
                         tracing::trace!(conversation = id, cause = ?error.source(), "cause");
                         let report = run.unsaved(error.resume(), &error.to_string());
                         return Ok(Driven { run, revision, report });

@@ -33,9 +33,9 @@ impl AgentRun {
         let mut waits = false;
         for entry in self.turn.ledger.iter_mut().skip(self.turn.open).filter(|entry| entry.is_open()) {
             let failure = ended.get(&entry.call.ordinal).and_then(Outcome::failure);
-            let Some((failure, key)) = failure.and_then(|failure| Some((failure, failure.awaits()?))) else { continue };
+            let Some((failure, id)) = failure.and_then(|failure| Some((failure, failure.awaits()?))) else { continue };
             entry.in_doubt |= failure.changed() != Changed::Nothing;
-            entry.fate = Fate::Waiting(Some(key.to_owned()));
+            entry.fate = Fate::Waiting(Some(id.to_owned()));
             ended.remove(&entry.call.ordinal);
             waits = true;
         }
@@ -56,7 +56,7 @@ impl AgentRun {
             entry.in_doubt |= matches!(standing, Standing::WaitsInDoubt(_));
             // What could not be found out waits too: nothing beside it runs on a guess.
             entry.fate = match standing {
-                Standing::Waits(key) | Standing::WaitsInDoubt(key) => Fate::Waiting(Some(key)),
+                Standing::Waits(id) | Standing::WaitsInDoubt(id) => Fate::Waiting(Some(id)),
                 Standing::Unavailable => Fate::Waiting(None),
                 _ => Fate::Open,
             };

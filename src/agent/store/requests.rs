@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::{
     config::http::HttpResponse,
-    error::SdkError,
+    error::{ProvideErrorMetadata, SdkError},
     operation::{
         transact_write_items::TransactWriteItemsError,
         update_item::{UpdateItemError, builders::UpdateItemFluentBuilder},
@@ -22,6 +22,7 @@ use crate::{
     agent::drive::{Revision, SaveError},
     clock::Timestamp,
     idempotency::TAKE_OVER_MARGIN,
+    tool::Named,
 };
 
 impl Lease {
@@ -60,7 +61,7 @@ impl Lease {
                     Some(head) if number(head, "expires_at") > Some(now.as_secs()) => Err(held(head)),
                     _ => Ok(None),
                 },
-                _ => Err(SaveError::Unavailable(error.into())),
+                _ => Err(unavailable(error)),
             },
         }
     }
@@ -88,7 +89,7 @@ impl Lease {
                 .expression_attribute_values(":last", n(last))
                 .set_exclusive_start_key(from)
                 .send();
-            let page = self.within(request).await?.map_err(|error| SaveError::Unavailable(error.into()))?;
+            let page = self.within(request).await?.map_err(unavailable)?;
             parts.extend(page.items().iter().filter_map(part_of));
             from = page.last_evaluated_key;
             if from.is_none() {
@@ -154,7 +155,7 @@ impl Lease {
         wanted: &Head,
     ) -> Result<Written, SaveError> {
         let Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) = error.as_service_error() else {
-            return Err(SaveError::Unavailable(error.into()));
+            return Err(unavailable(error));
         };
         let reasons = cancelled.cancellation_reasons();
         let is = |code: &str| reasons.iter().find(|reason| reason.code() == Some(code));
@@ -164,11 +165,7 @@ impl Lease {
             let is_this = item.and_then(Head::read).is_some_and(|head| head.revision == wanted.revision);
             return Ok(if is_ours && is_this { Written::Done } else { Written::Superseded });
         }
-        if is("TransactionConflict").is_some() {
-            Ok(Written::Conflict)
-        } else {
-            Err(SaveError::Unavailable(error.into()))
-        }
+        if is("TransactionConflict").is_some() { Ok(Written::Conflict) } else { Err(unavailable(error)) }
     }
 
     /// One request, given up when its time is up. Boxed, because the SDK's futures are large.
@@ -179,6 +176,14 @@ impl Lease {
         let late = |error: tokio::time::error::Elapsed| SaveError::Unavailable(error.into());
         timeout(self.deadline.time_to_settle(), Box::pin(request)).await.map_err(late)
     }
+}
+
+/// The table did not take the request.
+fn unavailable<E>(error: SdkError<E, HttpResponse>) -> SaveError
+where
+    E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
+{
+    SaveError::Unavailable(Named::from_sdk(error).into())
 }
 
 /// Who has the conversation, and until when nobody may follow.

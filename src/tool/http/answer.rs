@@ -21,7 +21,7 @@ use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::tool::ToolError;
+use crate::tool::{ToolError, fault::Answered};
 
 /// A wait beyond this is no pause but the end of a quota.
 const DAY: Duration = Duration::from_hours(24);
@@ -85,15 +85,21 @@ impl HttpAnswer {
             StatusCode::TOO_MANY_REQUESTS => busy(service),
             StatusCode::SERVICE_UNAVAILABLE if wait.is_some() => busy(service),
             StatusCode::REQUEST_TIMEOUT => ToolError::no_answer(unclear(service)),
-            status if status.is_client_error() => ToolError::internal(self.to_string()).nothing_sent(),
+            status if status.is_client_error() => ToolError::internal(self.cause()).nothing_sent(),
             status if status.is_server_error() => ToolError::no_answer(unclear(service)),
-            _ => ToolError::internal(self.to_string()),
+            _ => ToolError::internal(self.cause()),
         };
-        let error = if error.cause().is_some() { error } else { error.with_source(self.to_string()) };
+        let error = if error.cause().is_some() { error } else { error.with_source(self.cause()) };
         match wait {
             Some(wait) => error.retry_after(wait),
             None => error,
         }
+    }
+
+    /// The answer as a cause: its status names it in the log. For a status that your API means otherwise:
+    /// `ToolError::rejected(…).with_source(answer.cause())`.
+    pub fn cause(&self) -> impl std::error::Error + Send + Sync + 'static + use<> {
+        Answered { service: self.service, status: self.status }
     }
 
     /// Whether a 429 says that its quota is spent, so that a pause does not help.
@@ -101,12 +107,6 @@ impl HttpAnswer {
         wait.is_some_and(|wait| wait > DAY)
             || self.headers.get("x-should-retry").is_some_and(|value| value == "false")
             || serde_json::from_slice(&self.body).is_ok_and(|body| says_spent(&body))
-    }
-}
-
-impl std::fmt::Display for HttpAnswer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} answered {}", self.service, self.status) // for the log: the body may hold anything
     }
 }
 

@@ -75,7 +75,7 @@ impl Caller {
             effect: effect.effect(),
             lease_until: self.lease_until,
             expires_at: self.expires_at,
-            for_approval: self.needs_approval.then(String::new),
+            for_approval: self.needs_approval.then(Box::default),
         }
     }
 }
