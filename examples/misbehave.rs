@@ -73,6 +73,7 @@ impl Tool for Hangs {
     }
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        tracing::debug!("begun");
         pending().await
     }
 }
@@ -86,6 +87,7 @@ impl Tool for HangsOnce {
     type Output = ();
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        tracing::debug!("begun");
         pending().await
     }
 }
@@ -103,6 +105,7 @@ impl Tool for Blocks {
     }
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        tracing::debug!("begun");
         loop {
             thread::park();
         }

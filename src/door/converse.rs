@@ -161,10 +161,10 @@ fn results(spelling: Spelling, ids: &[String], spares: &[Option<Spare>], outcome
     let each = ids.iter().zip(spares).zip(outcomes);
     each.map(|((id, spare), outcome)| {
         let size = match &outcome {
-            Outcome::Success { result, .. } => result.to_string().len(),
+            Outcome::Success { result, .. } => written(result),
             Outcome::Failure(_) => 0,
         };
-        let outcome = fit::within(outcome, spare.as_ref(), size, left);
+        let outcome = fit::beside(outcome, spare.as_ref(), size, left);
         left -= if size > left { 0 } else { size };
         tool_result(spelling, id, outcome)
     })
@@ -204,6 +204,12 @@ fn block(spelling: Spelling, result: &Value) -> Value {
     } else {
         spelling.object([("json", json!({ "result": result }))])
     }
+}
+
+/// The bytes that a result takes as a block. As text inside JSON it is longer than by itself.
+fn written(result: &Value) -> usize {
+    let json = result.to_string();
+    if has_dunder_type(result) { Value::String(json).to_string().len() } else { json.len() }
 }
 
 pub(crate) fn has_dunder_type(value: &Value) -> bool {
