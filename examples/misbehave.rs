@@ -75,6 +75,7 @@ impl Tool for Hangs {
     }
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        tracing::debug!("begun");
         pending().await
     }
 }
@@ -88,6 +89,7 @@ impl Tool for HangsOnce {
     type Output = ();
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        tracing::debug!("begun");
         pending().await
     }
 }
@@ -105,6 +107,7 @@ impl Tool for Blocks {
     }
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<()>, ToolError> {
+        tracing::debug!("begun");
         loop {
             thread::park();
         }

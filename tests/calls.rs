@@ -240,6 +240,7 @@ async fn a_result_for_which_the_answer_has_no_room_is_not_kept_until_the_last_ca
     let results = answer["content"].as_array().expect("results");
     let told = results.iter().filter(|block| block["toolResult"]["status"] == "success").count();
     assert_eq!((results.len(), told), (20, 16), "5.5 MB in all");
+    assert_eq!(answer.to_string().matches("Make this call again by itself.").count(), 4, "each would fit alone");
     // A line is written when its call ends: had all results been kept until then, it would tell of a success.
     assert_eq!(lines.text().matches("\"outcome\":\"too_large\"").count(), 4, "{}", lines.text());
 }

@@ -6,7 +6,7 @@ use tokio::task::spawn_blocking;
 use super::room::Room;
 use crate::{
     idempotency::{Claim, Record, Stored},
-    outcome::{Failure, left_out, too_large},
+    outcome::{Failure, crowded_out, left_out, too_large},
     readable,
     telemetry::Report,
     tool::{Definition, Effect, Success, ToolError, Write},
@@ -57,16 +57,18 @@ pub(super) struct Answer {
     pub replayed: bool,
 }
 
-/// Keeps a result within what the door can answer with, alone and beside the others of its event. A read says how to ask
-/// for less; of an effect the model must learn that it happened, whatever its size.
+/// Keeps a result within what the door can answer with, alone and beside the others of its event. A read says to ask for less,
+/// or alone; of an effect the model must learn that it happened, whatever its size.
 pub(super) fn fit(tool: &Definition, answer: Answer, limit: usize, room: &Room) -> Result<Answer, Failure> {
     let size = answer.size;
-    let fits = if size > limit { Err(limit) } else { room.take(size) };
-    match fits {
-        Ok(()) => Ok(answer),
-        Err(most) if tool.effect == Effect::ReadOnly => Err(too_large(size, most, tool.wording.nothing.clone())),
-        Err(_) => Ok(Answer { result: left_out(size), ..answer }),
+    if size <= limit && room.take(size) {
+        return Ok(answer);
     }
+    if tool.effect != Effect::ReadOnly {
+        return Ok(Answer { result: left_out(size), ..answer });
+    }
+    let nothing = tool.wording.nothing.clone();
+    Err(if size > limit { too_large(size, limit, nothing) } else { crowded_out(size, nothing) })
 }
 
 /// The bytes of a value's texts, and one for each value: less than its JSON has, and found without reading the texts.

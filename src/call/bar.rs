@@ -9,8 +9,10 @@
 //! | holds no record, and has a commit in doubt | a record that nobody holds | there is one: of that very commit, say |
 //! | holds no record, and finds one that was left behind | itself into that record | somebody was faster |
 //! | holds a record that was left behind | leaves it, instead of deleting it | |
+//! | holds a record, and has a commit in doubt under its own owner | leaves it, so that the next call takes it over | nobody knows until then |
 //!
-//! Without an answer to such a write the outcome is not known.
+//! Without an answer to such a write the outcome is not known. The record is in the way of the commit only: the next call of
+//! its key takes it over, also one with other arguments.
 
 use super::{
     answer::{Answer, recall},

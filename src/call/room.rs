@@ -18,9 +18,9 @@ impl Room {
         Self(Arc::new(AtomicUsize::new(bytes)))
     }
 
-    /// Takes room for a result of this size, or says how much there is.
-    pub(super) fn take(&self, size: usize) -> Result<(), usize> {
-        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(size)).map(drop)
+    /// Takes room for a result of this size, if there is as much.
+    pub(super) fn take(&self, size: usize) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(size)).is_ok()
     }
 }
 

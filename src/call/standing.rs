@@ -98,6 +98,7 @@ impl Pipeline {
     fn standing(&self, record: &Record, claim: &Claim, key: &Key) -> Standing {
         match decide(record, claim, key.args_hash(), self.store.now()) {
             Decision::Acquire | Decision::KeyReused => Standing::Clear,
+            Decision::TakeOver if record.args_hash != key.args_hash() => Standing::Clear, // what was left is another call's
             Decision::AwaitApproval if record.maybe_done => {
                 Standing::WaitsInDoubt(ApprovalId::of(key, true).to_string())
             }

@@ -156,10 +156,10 @@ fn results(spelling: Spelling, ids: &[String], spares: &[Option<Spare>], outcome
     let each = ids.iter().zip(spares).zip(outcomes);
     each.map(|((id, spare), outcome)| {
         let size = match &outcome {
-            Outcome::Success { result, .. } => result.to_string().len(),
+            Outcome::Success { result, .. } => tool_result::written(result),
             Outcome::Failure(_) => 0,
         };
-        let outcome = fit::within(outcome, spare.as_ref(), size, left);
+        let outcome = fit::beside(outcome, spare.as_ref(), size, left);
         left -= if size > left { 0 } else { size };
         tool_result::spelt(spelling, id, outcome)
     })

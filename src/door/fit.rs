@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    outcome::{Outcome, left_out, too_large},
+    outcome::{Failure, Outcome, crowded_out, left_out, too_large},
     tool::{Effect, Toolbox},
 };
 
@@ -30,14 +30,31 @@ impl Spare {
 /// The outcome as it is, if its size is within `most`; else what stands in for it.
 pub(super) fn within(outcome: Outcome, spare: Option<&Spare>, size: usize, most: usize) -> Outcome {
     match outcome {
-        Outcome::Success { replayed, .. } if size > most => stand_in(spare, replayed, size, most),
+        Outcome::Success { replayed, .. } if size > most => {
+            stand_in(spare, replayed, size, |nothing| too_large(size, most, nothing))
+        }
         other => other,
     }
 }
 
-fn stand_in(spare: Option<&Spare>, replayed: bool, size: usize, most: usize) -> Outcome {
+/// The same for one result of several, if its size is within what those before it have left.
+pub(super) fn beside(outcome: Outcome, spare: Option<&Spare>, size: usize, left: usize) -> Outcome {
+    match outcome {
+        Outcome::Success { replayed, .. } if size > left => {
+            stand_in(spare, replayed, size, |nothing| crowded_out(size, nothing))
+        }
+        other => other,
+    }
+}
+
+fn stand_in(
+    spare: Option<&Spare>,
+    replayed: bool,
+    size: usize,
+    told: impl FnOnce(Cow<'static, str>) -> Failure,
+) -> Outcome {
     match spare {
-        Some(Spare { effect: Effect::ReadOnly, nothing }) => Outcome::Failure(too_large(size, most, nothing.clone())),
+        Some(Spare { effect: Effect::ReadOnly, nothing }) => Outcome::Failure(told(nothing.clone())),
         _ => Outcome::Success { result: left_out(size), replayed },
     }
 }

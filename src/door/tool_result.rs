@@ -44,6 +44,12 @@ fn block(spelling: Spelling, result: &Value) -> Value {
     }
 }
 
+/// The bytes that a result takes as a block. As text inside JSON it is longer than by itself.
+pub(super) fn written(result: &Value) -> usize {
+    let json = result.to_string();
+    if has_dunder_type(result) { Value::String(json).to_string().len() } else { json.len() }
+}
+
 /// Whether a key `__type` stands in it, at any depth.
 pub(crate) fn has_dunder_type(value: &Value) -> bool {
     match value {

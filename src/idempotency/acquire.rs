@@ -17,7 +17,7 @@ use super::{
 };
 
 const TAKE_OVER: &str = "SET #state = :started, #owner = :new_owner, attempt = :new_attempt, lease_until = :lease, \
-                         expires_at = :expires, effect = :effect";
+                         expires_at = :expires, effect = :effect, args_hash = :args";
 
 /// Who holds the key now.
 #[derive(Debug)]
@@ -63,8 +63,8 @@ impl Store {
         }
     }
 
-    /// Puts a record in the way of a commit that was not answered: from then on it cannot be applied, and the next equal call
-    /// takes the record over at once. Hands back the record that is there already, if one is.
+    /// Puts a record in the way of a commit that was not answered: from then on it cannot be applied, and the next call of
+    /// its key takes the record over at once. Hands back the record that is there already, if one is.
     ///
     /// # Errors
     ///
@@ -77,8 +77,8 @@ impl Store {
         })
     }
 
-    /// Takes a record over only to keep the commit of its holder out, who is gone; the next equal call takes it over at once.
-    /// Whether that has come about.
+    /// Takes a record over only to keep the commit of its holder out, who is gone; the next call of its key takes it over at
+    /// once. Whether that has come about.
     ///
     /// # Errors
     ///
@@ -105,7 +105,8 @@ impl Store {
             .expression_attribute_values(":new_attempt", n(old.attempt + 1))
             .expression_attribute_values(":lease", n(claim.lease_until.as_millis()))
             .expression_attribute_values(":effect", s(old.taken_over_as(claim.effect).name()))
-            .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()));
+            .expression_attribute_values(":expires", n(claim.expires_at.as_secs_up()))
+            .expression_attribute_values(":args", s(key.args_hash()));
         let update = match guard.approval() {
             None => update.update_expression(format!("{TAKE_OVER} REMOVE approved_until")),
             Some(until) => update

@@ -74,7 +74,7 @@ pub fn decide(record: &Record, claim: &Claim, args_hash: &str, now: Timestamp) -
         return Decision::Acquire;
     }
     let ours = record.owner == claim.owner;
-    if !ours && record.args_hash != args_hash {
+    if !ours && record.args_hash != args_hash && !stands_for_none(record, now) {
         return Decision::KeyReused;
     }
     match record.state {
@@ -85,10 +85,22 @@ pub fn decide(record: &Record, claim: &Claim, args_hash: &str, now: Timestamp) -
         State::Approved => Decision::UseApproval,
         State::Denied => Decision::Denied,
         State::Started if ours => Decision::Ours,
-        State::Started if now <= record.lease_until.plus(TAKE_OVER_MARGIN) => Decision::InProgress(record.lease_until),
+        State::Started if !is_left(record, now) => Decision::InProgress(record.lease_until),
         State::Started if is_repeatable(record.begun_as(claim.effect), claim.effect) => Decision::TakeOver,
         State::Started => Decision::MarkUnknown,
     }
+}
+
+fn is_left(record: &Record, now: Timestamp) -> bool {
+    now > record.lease_until.plus(TAKE_OVER_MARGIN)
+}
+
+/// Whether the record stands for no call any more: it only keeps out what was sent and not answered, and so does whoever takes
+/// it over. The key is as free for other arguments as if it had been released. A person's decision is on the arguments it was
+/// asked for.
+fn stands_for_none(record: &Record, now: Timestamp) -> bool {
+    let is_decided_on = record.approved_until.is_some() || record.decided.is_some();
+    record.bars() && is_left(record, now) && !record.maybe_done && !is_decided_on
 }
 
 /// Whether a call may begin what an execution has begun that is gone. An atomic effect of that one can no longer be
@@ -104,6 +116,7 @@ fn is_repeatable(begun_as: Effect, effect: Effect) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::idempotency::Decided;
 
     const NOW: Timestamp = Timestamp::from_secs(1_000_000);
 
@@ -181,6 +194,28 @@ mod tests {
     fn other_arguments_under_the_key_are_refused_in_every_state() {
         for state in State::ALL {
             assert_eq!(decide(&record(state), &claim(Effect::Once), "others", NOW), Decision::KeyReused);
+        }
+    }
+
+    /// The call that has put it there has said that nothing was done, and to try again; nobody may know its arguments any more.
+    #[test]
+    fn a_record_that_only_keeps_a_commit_out_gives_way_to_other_arguments() {
+        let effect = Some(Effect::Atomic);
+        let left = Record { effect, lease_until: Timestamp::default(), ..record(State::Started) };
+        for effect in [Effect::Keyed, Effect::Atomic, Effect::Once] {
+            assert_eq!(decide(&left, &claim(effect), "others", NOW), Decision::TakeOver, "{effect:?}");
+        }
+        let decided = Some(Decided { by: String::from("ada"), at: NOW });
+        for kept in [
+            Record { lease_until: NOW, ..left.clone() },
+            Record { maybe_done: true, ..left.clone() },
+            Record { approved_until: Some(NOW), ..left.clone() },
+            Record { decided, ..left.clone() },
+            Record { effect: Some(Effect::Keyed), ..left.clone() },
+            Record { effect: None, ..left.clone() },
+            Record { state: State::AwaitingApproval, ..left },
+        ] {
+            assert_eq!(decide(&kept, &claim(Effect::Atomic), "others", NOW), Decision::KeyReused, "{kept:?}");
         }
     }
 

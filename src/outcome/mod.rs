@@ -164,6 +164,15 @@ pub fn too_large(size: usize, limit: usize, closing: impl Into<Cow<'static, str>
     Failure::new(FailureKind::TooLarge, text).with_changed(Changed::Nothing, closing)
 }
 
+/// The failure of a read whose result would fit an answer of its own, but not beside those of the event's other calls.
+pub fn crowded_out(size: usize, closing: impl Into<Cow<'static, str>>) -> Failure {
+    let text = format!(
+        "The result of {size} bytes has no room in this answer beside those of the other calls. Make this call again by \
+         itself."
+    );
+    Failure::new(FailureKind::TooLarge, text).with_changed(Changed::Nothing, closing).with_retryable(true)
+}
+
 /// What stands in for the result of an effect that is done, when the result is too large: the model must learn that it
 /// happened, whatever its size.
 pub fn left_out(size: usize) -> Value {

@@ -1,11 +1,14 @@
 //! An effect that is committed with its record: with it once, or not at all.
 
-use action_group::outcome::{Changed, FailureKind, Outcome};
+use action_group::{
+    call::Standing,
+    outcome::{Changed, FailureKind, Outcome},
+};
 use serde_json::json;
 
 use super::{
     support::{Break, Fault, FaultyProxy, LOST, Network, THROTTLED},
-    world::{World, call, failed, success},
+    world::{World, call, failed, recorded, success},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,4 +125,21 @@ async fn a_commit_that_may_still_be_applied_is_told_as_unknown() {
         assert_eq!(world.balance().await, if applied { "70" } else { "100" }, "{fault:?}");
         assert_eq!(world.call(json!({"amount": 30})).await, success(json!({"withdrawn": 30}), applied), "{fault:?}");
     }
+}
+
+/// The model is told that nothing was made, and to try again; it does so in other words, and so may a later conversation.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_in_the_way_of_a_commit_is_not_in_the_way_of_other_arguments() {
+    let world = World::account(100).await;
+    let proxy = FaultyProxy::start(&world.database.endpoint()).await;
+    proxy.misbehave("TransactWriteItems", [Fault::Lingers]);
+    let (words, others) = (json!({"amount": 30}), json!({"amount": 30, "look": true}));
+    let first = call(&world.through(&proxy), words.clone()).await;
+    assert_eq!(failed(&first), (FailureKind::Transient, Changed::Nothing, true));
+    assert_eq!(recorded(&world.pipeline, others.clone()).await, Standing::Clear);
+    assert_eq!(world.call(others.clone()).await, success(json!({"withdrawn": 30}), false));
+    assert_eq!(proxy.deliver().await, 1);
+    assert_eq!(world.balance().await, "70");
+    assert_eq!(world.call(others).await, success(json!({"withdrawn": 30}), true));
+    assert_eq!(failed(&world.call(words).await).0, FailureKind::KeyReused);
 }

@@ -9,10 +9,11 @@ use std::{
 };
 
 use action_group::{
-    call::Pipeline,
+    call::{Arguments, Call, Pipeline, Room, Standing, Surroundings},
     clock::Clock,
     idempotency::{Store, Stored},
     outcome::{Changed, FailureKind, Outcome},
+    telemetry::Origin,
     tool::{CallContext, Caller, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
 };
 use aws_sdk_dynamodb::{
@@ -135,7 +136,7 @@ impl Tool for Withdraw {
     type Output = Value;
 
     fn policy(&self) -> Policy<Withdrawal> {
-        Policy::new(Effect::Atomic)
+        Policy::new(Effect::Atomic).key(|args: &Withdrawal| json!([args.amount]))
     }
 
     async fn call(&self, args: Withdrawal, _: &CallContext) -> Result<Success<Value>, ToolError> {
@@ -261,6 +262,14 @@ pub async fn call(pipeline: &Pipeline, arguments: Value) -> Outcome {
 
 pub async fn call_by(pipeline: &Pipeline, caller: Caller, arguments: Value) -> Outcome {
     support::call(pipeline, within(Duration::from_secs(3)), caller, arguments).await
+}
+
+/// How a withdrawal stands.
+pub async fn recorded(pipeline: &Pipeline, arguments: Value) -> Standing {
+    let (tool, deadline) = (Withdraw::NAME.to_owned(), within(Duration::from_secs(3)));
+    let call = Call { tool, arguments: Arguments::from_json(arguments), ..Call::default() };
+    let origin = Origin::default();
+    pipeline.recorded(&call, &Surroundings { origin, deadline, limit: 100_000, room: Room::default() }).await
 }
 
 pub fn success(result: Value, replayed: bool) -> Outcome {

@@ -20,7 +20,12 @@ pub struct World {
 impl World {
     /// Starts the program, and waits until it asks for work.
     pub async fn start(program: impl AsRef<Path>) -> Self {
-        let mut world = Self::launch(program).await;
+        Self::start_with(program, &[]).await
+    }
+
+    /// The same with these settings besides.
+    pub async fn start_with(program: impl AsRef<Path>, more: &[(&str, &str)]) -> Self {
+        let mut world = Self::launch_with(program, more).await;
         world.function.ready().await;
         world
     }
@@ -41,13 +46,17 @@ impl World {
 
     /// Starts the program.
     pub async fn launch(program: impl AsRef<Path>) -> Self {
+        Self::launch_with(program, &[]).await
+    }
+
+    async fn launch_with(program: impl AsRef<Path>, more: &[(&str, &str)]) -> Self {
         let database = Database::start().await;
         let faults = FaultyProxy::start(&database.endpoint()).await;
         let backends = Backends::start().await;
         let backend_faults = FaultyProxy::start(backends.endpoint()).await;
         let ses = TcpProxy::start(&backend_faults.endpoint()).await;
         let (dynamodb, carrier, mail) = (faults.endpoint(), backend_faults.endpoint(), ses.endpoint());
-        let settings = settings(&dynamodb, &carrier, &mail);
+        let settings = [&settings(&dynamodb, &carrier, &mail)[..], more].concat();
         let function = RuntimeApi::start().await.launch(program, &settings);
         Self { function, faults, backend_faults, ses, backends, _database: database }
     }
