@@ -15,9 +15,11 @@ use action_group::{
     app,
     authorise::{Authorise, Decision},
     aws,
+    env::Env,
     handler::Handler,
-    runtime::{self, StartError},
-    settings::{Env, Settings},
+    runtime,
+    settings::Settings,
+    start::StartError,
     tool::{CallContext, Caller, Definition, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use futures_util::future::{BoxFuture, FutureExt};

@@ -7,9 +7,11 @@ use std::{future::pending, io::stdout, process::ExitCode, thread};
 
 use action_group::{
     app, aws,
+    env::Env,
     handler::Handler,
-    runtime::{self, StartError},
-    settings::{Env, Settings},
+    runtime,
+    settings::Settings,
+    start::StartError,
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
 use schemars::JsonSchema;

@@ -25,12 +25,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    aws,
+    aws::{self, RetryMode},
     clock::Clock,
-    handler::{FunctionError, Invocation},
+    env::Env,
     idempotency::{Store, Verdict},
-    runtime::{Answer, Serve, StartError},
-    settings::{Env, RetryMode},
+    runtime::{Answer, Serve},
+    runtime::{FunctionError, Invocation},
+    start::StartError,
 };
 
 /// Lists and decides what waits.

@@ -3,66 +3,22 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use bytes::Bytes;
 use futures_util::future::join_all;
-use serde::Serialize;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::{
     authorise::Authorise,
-    call::{Call, Deadline, Pipeline, Room, Surroundings, Task, longest},
-    conversation_guard::{Limits, Watch},
+    call::{ANSWER, Call, Deadline, Pipeline, Room, Surroundings, Task, longest},
+    conversation_guard::{ConversationLimits, Watch},
     door::{self, Door, Event, Memory, Refusal, Request},
     outcome::{Changed, Failure, FailureKind, Outcome},
     payload::{self, Payload},
+    runtime::{Answer, FunctionError, Invocation, MARGIN, Serve},
     telemetry::Origin,
     tool::Entry,
 };
 
-/// An invocation, however it was delivered.
-#[derive(Clone, Default)]
-pub struct Invocation {
-    /// The payload, exactly as it came.
-    pub payload: Bytes,
-    /// The client context, exactly as it came: JSON text, or that in base64 (as `cargo lambda watch` passes it on).
-    pub client_context: Option<Bytes>,
-    /// Lambda's id of the invocation.
-    pub request_id: String,
-    /// The X-Ray trace header.
-    pub trace_id: Option<String>,
-    /// The Cognito identity id of the invoker, as Lambda says it.
-    pub identity: Option<String>,
-    /// The tenant for which the function was invoked, as Lambda says it.
-    pub tenant: Option<String>,
-    /// When the host ends the invocation; `None` where it did not say, or said nonsense.
-    pub deadline: Option<Instant>,
-}
-
-impl std::fmt::Debug for Invocation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The payload holds arguments, the client context may hold tokens.
-        f.debug_struct("Invocation").field("request_id", &self.request_id).finish_non_exhaustive()
-    }
-}
-
-/// An invocation that failed as a whole: it was no tool call. Shape on the wire as in Lambda's own errors.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-#[serde(rename_all = "camelCase")]
-#[error("{error_type}: {error_message}")]
-pub struct FunctionError {
-    /// `InvalidPayload`, `InvalidClientContext`, `NotAToolCall` or `Internal`; `Start.…` if the function does not start.
-    pub error_type: &'static str,
-    /// One or two sentences.
-    pub error_message: String,
-}
-
-impl FunctionError {
-    /// An error of this type, with its sentences.
-    pub fn new(error_type: &'static str, error_message: impl Into<String>) -> Self {
-        Self { error_type, error_message: error_message.into() }
-    }
-}
+const _: () = assert!(MARGIN.as_millis() < ANSWER.as_millis(), "calls must have ended before the runtime ends them");
 
 /// How invocations are timed and which doors are open.
 #[derive(Clone, Debug)]
@@ -74,7 +30,7 @@ pub struct Terms {
     /// The propagated header that names the gateway's user, if one can be trusted to.
     pub identity_header: Option<String>,
     /// The limits of a conversation.
-    pub limits: Limits,
+    pub limits: ConversationLimits,
     /// The doors that may be used, in the order of detection.
     pub doors: Vec<&'static Door>,
 }
@@ -183,6 +139,20 @@ impl Handler {
             (_, Some(flaw)) => Err(invalid(format!("The event {flaw}"))),
             (Err(Refusal(sentence)), None) => Err(FunctionError::new("NotAToolCall", sentence)),
         }
+    }
+}
+
+impl Serve for Handler {
+    fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send {
+        self.handle(invocation)
+    }
+
+    fn check_time(&self, time: Duration) {
+        Handler::check_time(self, time);
+    }
+
+    fn end(&self) {
+        Handler::end(self);
     }
 }
 

@@ -22,7 +22,7 @@
 //! | [`outcome`] | how a call ends, and who can fix it |
 //! | [`idempotency`] | at most once per key, and an outcome that is never guessed |
 //! | [`telemetry`] | the metric line and the log line of every call |
-//! | [`aws`] | the configuration of every AWS client |
+//! | [`aws`] | the configuration of every AWS client, and what its failures mean |
 //! | [`clock`] | the time of day, and a clock that tests can stop |
 //! | [`ending`] | the end of the process, told to those who wait |
 //! | [`handler`] | one invocation, from bytes to answer |
@@ -30,7 +30,9 @@
 //! | [`agent`] | a bounded loop over Converse, where nobody else runs one |
 //! | [`app`] | puts the parts together |
 //! | [`approver`] | a second function, by which a person approves what waits |
-//! | [`settings`] | the environment variables, checked at start |
+//! | [`start`] | why a function cannot start |
+//! | [`settings`] | what the function itself needs to know, checked at start |
+//! | [`env`](mod@env) | the environment variables, read by type, with every fault collected |
 //! | [`runtime`] | the Lambda Runtime API: invocations in, answers out |
 //! | `dev` | the local program: the embedded DynamoDB, the demo backends, the command line |
 
@@ -49,6 +51,7 @@ pub mod conversation_guard;
 pub mod dev;
 pub mod door;
 pub mod ending;
+pub mod env;
 pub mod handler;
 pub mod idempotency;
 pub mod outcome;
@@ -56,6 +59,7 @@ pub mod payload;
 pub mod readable;
 pub mod runtime;
 pub mod settings;
+pub mod start;
 pub mod telemetry;
 pub mod tool;
 pub mod tools;

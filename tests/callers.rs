@@ -12,7 +12,8 @@ use action_group::{
     authorise::{Authorise, Decision},
     call::Pipeline,
     clock::Clock,
-    handler::{Handler, Invocation, Terms},
+    handler::{Handler, Terms},
+    runtime::Invocation,
     telemetry::Telemetry,
     tool::{CallContext, Caller, Definition, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };

@@ -14,8 +14,9 @@ use action_group::{
     authorise::Decision,
     call::Pipeline,
     clock::Clock,
-    handler::{Handler, Invocation},
+    handler::Handler,
     idempotency::Store,
+    runtime::Invocation,
     telemetry::Telemetry,
     tool::{CallContext, Caller, Definition, Effect, Policy, Success, Tool, ToolError, Toolbox, Write},
 };

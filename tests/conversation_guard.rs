@@ -14,9 +14,10 @@ use std::{
 use action_group::{
     call::Pipeline,
     clock::Clock,
-    conversation_guard::Limits,
-    handler::{Handler, Invocation, Terms},
+    conversation_guard::ConversationLimits,
+    handler::{Handler, Terms},
     idempotency::Store,
+    runtime::Invocation,
     telemetry::Telemetry,
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };
@@ -58,7 +59,7 @@ struct World {
     database: Database,
 }
 
-fn handler(looks: &Looks, metrics: &Lines, limits: Limits, endpoint: &str) -> Handler {
+fn handler(looks: &Looks, metrics: &Lines, limits: ConversationLimits, endpoint: &str) -> Handler {
     let toolbox = Toolbox::builder().tool(looks.clone()).build().expect("a toolbox");
     let telemetry = Telemetry::new("N", "s", Clock::system(), Box::new(metrics.clone()));
     let store = Store::new(client(endpoint), Database::RECORDS, Clock::system());
@@ -68,7 +69,7 @@ fn handler(looks: &Looks, metrics: &Lines, limits: Limits, endpoint: &str) -> Ha
 }
 
 impl World {
-    async fn under(limits: Limits) -> Self {
+    async fn under(limits: ConversationLimits) -> Self {
         let (database, looks, metrics) = (Database::start().await, Looks::default(), Lines::default());
         let proxy = FaultyProxy::start(&database.endpoint()).await;
         Self { handler: handler(&looks, &metrics, limits, &proxy.endpoint()), looks, metrics, proxy, database }
@@ -91,12 +92,12 @@ impl World {
     }
 }
 
-fn calls(most: u32) -> Limits {
-    Limits { calls: Some(most), ..Limits::default() }
+fn calls(most: u32) -> ConversationLimits {
+    ConversationLimits { calls: Some(most), ..ConversationLimits::default() }
 }
 
-fn failures(in_a_row: u32, identical: u32) -> Limits {
-    Limits { calls: None, consecutive_failures: Some(in_a_row), identical_failures: Some(identical) }
+fn failures(in_a_row: u32, identical: u32) -> ConversationLimits {
+    ConversationLimits { calls: None, consecutive_failures: Some(in_a_row), identical_failures: Some(identical) }
 }
 
 /// A conversation with an agent, which keeps the session's attributes as Bedrock does.
@@ -217,7 +218,7 @@ async fn equal_calls_of_one_event_do_not_pass_their_limit_together() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_converse_loop_that_says_its_conversation_has_limits_too() {
-    let world = World::under(Limits { calls: Some(3), ..failures(9, 2) }).await;
+    let world = World::under(ConversationLimits { calls: Some(3), ..failures(9, 2) }).await;
     let ask = async |session: &str, thing: &str| {
         let tool_use = json!({ "toolUseId": "t1", "name": "look", "input": { "thing": thing } });
         world.ask(&json!({ "toolUse": tool_use, "sessionId": session })).await.to_string()
@@ -247,7 +248,7 @@ async fn a_tenants_conversation_is_not_anothers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_limit_or_a_conversation_nothing_is_counted_and_nothing_asked() {
-    let limits = Limits { calls: Some(1), ..failures(1, 1) };
+    let limits = ConversationLimits { calls: Some(1), ..failures(1, 1) };
     let tool_use = json!({ "toolUse": { "toolUseId": "t1", "name": "look", "input": { "thing": "no" } } });
     let mcp = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "look", "arguments": { "thing": "no" } } });
     let world = World::under(limits).await;
@@ -257,7 +258,7 @@ async fn without_a_limit_or_a_conversation_nothing_is_counted_and_nothing_asked(
         }
     }
     assert_eq!(world.updates(), 0);
-    let (world, mut session) = (World::under(Limits::default()).await, Session::new());
+    let (world, mut session) = (World::under(ConversationLimits::default()).await, Session::new());
     for _ in 0..3 {
         session.look(&world, "no").await;
         look(&world, "s-1", &["no"]).await;

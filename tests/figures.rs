@@ -13,7 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use action_group::{aws, dev, settings::RetryMode};
+use action_group::{
+    aws::{self, RetryMode},
+    dev,
+};
 use aws_sdk_dynamodb::{
     Client,
     config::{Builder, Region},

@@ -12,7 +12,8 @@ use std::time::Duration;
 use action_group::{
     call::Pipeline,
     clock::Clock,
-    handler::{Handler, Invocation},
+    handler::Handler,
+    runtime::Invocation,
     telemetry::Telemetry,
     tool::{CallContext, Effect, Policy, Success, Tool, ToolError, Toolbox},
 };

@@ -101,7 +101,10 @@ impl Tool for Ends {
     type Output = Value;
 
     fn policy(&self) -> Policy<Nothing> {
-        Policy::new(self.effect).timeout(TIMEOUT).wording("Nothing was done.", "It is not known whether it was done.")
+        Policy::new(self.effect)
+            .timeout(TIMEOUT)
+            .when_nothing_changed("Nothing was done.")
+            .when_unknown("It is not known whether it was done.")
     }
 
     async fn call(&self, _: Nothing, context: &CallContext) -> Result<Success<Value>, ToolError> {

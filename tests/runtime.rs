@@ -6,8 +6,8 @@ use std::{future::pending, thread, time::Duration};
 
 use action_group::{
     ending::Ending,
-    handler::{FunctionError, Invocation},
     runtime::{Answer, Api, ApiError, run},
+    runtime::{FunctionError, Invocation},
 };
 use axum::http::StatusCode;
 use serde_json::{Value, json};

@@ -10,10 +10,10 @@ use action_group::{
     call::Arguments,
     clock::Timestamp,
     door::Event as DoorEvent,
-    handler::Invocation,
     idempotency::{Asking, Claim, Stored},
     outcome::Outcome,
     payload,
+    runtime::Invocation,
     tool::{Caller, Effect, Success, ToolError},
 };
 use serde_json::{Value, json};

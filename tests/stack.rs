@@ -14,7 +14,7 @@ use action_group::{
     agent::metrics::OF_REQUESTS,
     call::longest,
     dev::{self, alarms, dashboard, stacks},
-    settings::Env,
+    env::Env,
     telemetry::{UNKNOWN_TOOL, metrics},
     tool::{Effect, Entry, Toolbox},
 };

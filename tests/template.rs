@@ -10,7 +10,8 @@ use action_group::{
         self,
         template::{Definitions, regenerate},
     },
-    settings::{Env, Settings},
+    env::Env,
+    settings::Settings,
     tool::{Entry, Toolbox},
 };
 

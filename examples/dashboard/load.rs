@@ -15,8 +15,10 @@ use std::{
 use action_group::{
     app,
     dev::{Embedded, database::http_client, sdk_config},
-    handler::{Handler, Invocation},
-    settings::{Env, Settings},
+    env::Env,
+    handler::Handler,
+    runtime::Invocation,
+    settings::Settings,
     tool::{AnyTool, CallContext, Definition, Effect, Plan, Reconciled, Success, ToolError, Toolbox},
     tools::{self, Backends},
 };

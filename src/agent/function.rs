@@ -21,17 +21,20 @@ use super::{
     report::Report,
     settings::LoopSettings,
     store::ConversationTable,
-    turn::{Agent, Around, TurnError, Wish},
+    turn::{Agent, TurnContext, TurnError, Wish},
 };
 use crate::{
-    app, aws,
+    app,
+    aws::{self, RetryMode},
     call::Deadline,
     clock::Clock,
     door,
-    handler::{FunctionError, Invocation},
+    env::Env,
     payload,
-    runtime::{Answer, Serve, StartError},
-    settings::{Env, RetryMode, Settings},
+    runtime::{Answer, Serve},
+    runtime::{FunctionError, Invocation},
+    settings::Settings,
+    start::StartError,
     tool::{Caller, fault_of},
     tools,
 };
@@ -67,7 +70,7 @@ impl AgentFunction {
         env.finish()?;
         let sdk = aws::sdk_config(settings.retry_mode).await;
         let toolbox = tools::toolbox(tools::Backends::new(&own, &sdk))?;
-        let faults = door::named("converse").map(|door| door::faults(&toolbox, &[door])).unwrap_or_default();
+        let faults = door::faults(&toolbox, &[door::CONVERSE]);
         if !faults.is_empty() {
             return Err(StartError::Doors(faults.join("\n")));
         }
@@ -88,14 +91,14 @@ impl Serve for AgentFunction {
         let (conversation, wish) = read(&invocation.payload)?;
         let tenant = invocation.tenant.unwrap_or_default();
         let identity = invocation.identity.unwrap_or_default();
-        let around = Around {
+        let context = TurnContext {
             driver: format!("the invocation {}", invocation.request_id),
             request_id: invocation.request_id,
             trace_id: invocation.trace_id,
             deadline: Deadline::new(invocation.deadline, self.reserve, self.default_budget),
             caller: Caller::default().with_tenant(&tenant).with_identity(identity),
         };
-        let turn = self.agent.turn(&among(&tenant, &conversation), wish, around, &mut |_| {}).await;
+        let turn = self.agent.turn(&among(&tenant, &conversation), wish, context, &mut |_| {}).await;
         Ok(match turn {
             Ok(report) => driven(&conversation, &report),
             Err(error) => refused(&conversation, &error),

@@ -25,7 +25,7 @@ use super::{
     words,
 };
 use crate::{
-    door::{has_dunder_type, result_content},
+    door::tool_result::{self, has_dunder_type, is_legal_id, is_legal_name},
     idempotency::hex,
 };
 
@@ -201,7 +201,7 @@ pub(super) fn legal_result(result: ToolResult) -> ToolResult {
 
 fn legal_content(content: Vec<Value>, status: Status) -> Vec<Value> {
     let block = |block: Value| match block.get("json") {
-        Some(json) => Some(result_content(json)),
+        Some(json) => Some(tool_result::content(json)),
         None => Some(block).filter(|block| {
             let is_filled = |text: &Value| text.as_str().is_some_and(|text| !text.trim().is_empty());
             block.as_object().is_some_and(|fields| fields.len() == 1) && block.get("text").is_none_or(is_filled)
@@ -220,7 +220,7 @@ fn legal_content(content: Vec<Value>, status: Status) -> Vec<Value> {
 
 /// The id, if it is legal and not in use; else another one, the same for the same id and ids in use.
 fn alias(id: &str, seen: &BTreeSet<String>) -> String {
-    let legal = if is_legal(id, b"_.:-") { id.to_owned() } else { format!("id-{}", digest(id)) };
+    let legal = if is_legal_id(id) { id.to_owned() } else { format!("id-{}", digest(id)) };
     if !seen.contains(&legal) {
         return legal;
     }
@@ -237,7 +237,7 @@ fn alias(id: &str, seen: &BTreeSet<String>) -> String {
 
 /// The name, if it is legal; else one that no tool has.
 fn legal_name(name: &str, tools: &Tools) -> String {
-    if is_legal(name, b"_-") {
+    if is_legal_name(name) {
         return name.to_owned();
     }
     let shown: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(40).collect();
@@ -252,10 +252,6 @@ fn legal_input(input: &Value) -> Value {
         Value::Object(_) => input.clone(),
         other => json!({ "input": other }),
     }
-}
-
-fn is_legal(text: &str, others: &[u8]) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte))
 }
 
 fn digest(text: &str) -> String {

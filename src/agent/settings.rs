@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::limits::{Limits, Prices};
-use crate::settings::Env;
+use crate::env::Env;
 
 /// What the loop needs to know besides the function's own settings.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +97,7 @@ fn prices(text: &str) -> Option<Prices> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::SettingsError;
+    use crate::env::SettingsError;
 
     const LEAST: [(&str, &str); 2] = [("MODEL_ID", "amazon.nova-lite-v1:0"), ("CONVERSATIONS_TABLE", "conversations")];
 

@@ -158,7 +158,7 @@ impl Resume {
 
 /// What a reply's stop reason says about the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum ReplyEnd {
     /// It is whole: its calls may run.
     Whole,
     /// It was cut off, or is broken: no call of it may run; the model may try once more.
@@ -169,17 +169,17 @@ pub(super) enum Ended {
 
 /// Reads the reason. Only `tool_use` promises whole calls; `end_turn` is let pass, because some models end so with whole
 /// calls in the message.
-pub(super) fn ended(reason: &str, has_calls: bool) -> Ended {
+pub(super) fn end_of_reply(reason: &str, has_calls: bool) -> ReplyEnd {
     match reason {
-        "tool_use" if !has_calls => Ended::Broken(Stop::MalformedReply),
-        "tool_use" | "end_turn" => Ended::Whole,
-        "stop_sequence" if !has_calls => Ended::Whole,
-        "max_tokens" | "stop_sequence" => Ended::Broken(Stop::CutOff),
-        "malformed_tool_use" | "malformed_model_output" => Ended::Broken(Stop::MalformedReply),
-        "guardrail_intervened" => Ended::Over(Stop::GuardrailIntervened),
-        "content_filtered" => Ended::Over(Stop::ContentFiltered),
-        "model_context_window_exceeded" => Ended::Over(Stop::ModelContextWindowExceeded),
-        _ => Ended::Over(Stop::UnknownStopReason),
+        "tool_use" if !has_calls => ReplyEnd::Broken(Stop::MalformedReply),
+        "tool_use" | "end_turn" => ReplyEnd::Whole,
+        "stop_sequence" if !has_calls => ReplyEnd::Whole,
+        "max_tokens" | "stop_sequence" => ReplyEnd::Broken(Stop::CutOff),
+        "malformed_tool_use" | "malformed_model_output" => ReplyEnd::Broken(Stop::MalformedReply),
+        "guardrail_intervened" => ReplyEnd::Over(Stop::GuardrailIntervened),
+        "content_filtered" => ReplyEnd::Over(Stop::ContentFiltered),
+        "model_context_window_exceeded" => ReplyEnd::Over(Stop::ModelContextWindowExceeded),
+        _ => ReplyEnd::Over(Stop::UnknownStopReason),
     }
 }
 
@@ -197,14 +197,14 @@ mod tests {
     #[test]
     fn only_a_whole_reply_has_calls_that_may_run() {
         for reason in ["tool_use", "end_turn"] {
-            assert_eq!(ended(reason, true), Ended::Whole);
+            assert_eq!(end_of_reply(reason, true), ReplyEnd::Whole);
         }
         for reason in ["max_tokens", "stop_sequence", "malformed_tool_use", "malformed_model_output"] {
-            assert!(matches!(ended(reason, true), Ended::Broken(_)), "{reason}");
+            assert!(matches!(end_of_reply(reason, true), ReplyEnd::Broken(_)), "{reason}");
         }
         for reason in ["guardrail_intervened", "content_filtered", "model_context_window_exceeded", "", "TOOL_USE", "x"]
         {
-            assert!(matches!(ended(reason, true), Ended::Over(_)), "{reason}");
+            assert!(matches!(end_of_reply(reason, true), ReplyEnd::Over(_)), "{reason}");
         }
     }
 }

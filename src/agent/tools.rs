@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    door,
+    door::CONVERSE,
     tool::{Effect, Toolbox},
 };
 
@@ -34,7 +34,7 @@ pub struct Facts {
 impl Tools {
     /// All tools of the deployment.
     pub fn of(toolbox: &Toolbox) -> Self {
-        let config = door::named("converse").map(|door| (door.definitions)(toolbox)).unwrap_or_default();
+        let config = (CONVERSE.definitions)(toolbox);
         let specs = config["tools"].as_array().into_iter().flatten();
         let specs = specs.filter_map(|tool| Some((tool["toolSpec"]["name"].as_str()?.to_owned(), tool.clone())));
         let facts = toolbox.iter().map(|entry| {

@@ -74,7 +74,7 @@ impl TurnError {
 
 /// What surrounds one turn.
 #[derive(Clone, Debug)]
-pub struct Around {
+pub struct TurnContext {
     /// The host's id of the request; one that it repeats has the same.
     pub request_id: String,
     /// Who drives the turn, as others are told who find the conversation driven. No name, no secret: anybody may read it.
@@ -119,13 +119,13 @@ impl Agent {
         &self,
         conversation: &str,
         wish: Wish,
-        around: Around,
+        context: TurnContext,
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
     ) -> Result<Report, TurnError> {
-        let lease = self.table.lease(around.deadline).for_request(&around.request_id).held_by(&around.driver);
-        let origin = Origin::new(DOOR, &around.request_id, around.trace_id.as_deref());
+        let lease = self.table.lease(context.deadline).for_request(&context.request_id).held_by(&context.driver);
+        let origin = Origin::new(DOOR, &context.request_id, context.trace_id.as_deref());
         let began = Instant::now();
-        let turn = self.drive(conversation, wish, around, &lease, &origin, watch).await;
+        let turn = self.drive(conversation, wish, context, &lease, &origin, watch).await;
         lease.release(conversation).await;
         if let Ok(report) = &turn {
             metrics::turn(self.pipeline.telemetry(), &origin, conversation, &self.end_of(report, began.elapsed()));
@@ -144,7 +144,7 @@ impl Agent {
         &self,
         conversation: &str,
         wish: Wish,
-        around: Around,
+        context: TurnContext,
         lease: &Lease,
         origin: &Origin,
         watch: &mut (dyn FnMut(Happening<'_>) + Send),
@@ -164,9 +164,9 @@ impl Agent {
             pipeline: &self.pipeline,
             conversations: lease,
             ending: &self.ending,
-            deadline: around.deadline,
+            deadline: context.deadline,
             origin: origin.clone(),
-            caller: around.caller.with_conversation(conversation),
+            caller: context.caller.with_conversation(conversation),
         };
         Ok(driver.drive(conversation, run, revision, watch).await?.report)
     }

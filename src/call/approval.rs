@@ -19,6 +19,7 @@ use super::{
     bar::Barred,
     explain,
     pipeline::Pipeline,
+    recorded::Entered,
     refusal::{in_progress, note, unavailable, waits},
     run::{Run, new_owner},
 };
@@ -40,20 +41,20 @@ impl Pipeline {
         claim: &mut Claim,
         guard: Option<Guard>,
         why: &str,
-    ) -> Result<Result<Guard, Answer>, Failure> {
+    ) -> Result<Entered, Failure> {
         match guard {
             Some(guard) if run.maybe_done || guard.bars() => {
-                return ask_in_place(run, key, claim, guard, why).await.map(Err);
+                return ask_in_place(run, key, claim, guard, why).await.map(Entered::End);
             }
             Some(guard) => {
                 if let Some(answer) = release(run, claim, guard).await? {
-                    return Ok(Err(answer));
+                    return Ok(Entered::End(answer));
                 }
             }
             None if run.maybe_done => match self.bar(run, key, claim).await {
                 // What was sent under the old owner stays out.
                 Barred::Out => claim.owner = new_owner(),
-                Barred::Made(answer) => return Ok(Err(answer)),
+                Barred::Made(answer) => return Ok(Entered::End(answer)),
                 Barred::Open => return Err(unknown(run, why)),
             },
             None => {}

@@ -6,7 +6,7 @@ use super::{
     attempt::Ended,
     deadline::USEFUL,
     pipeline::Pipeline,
-    recorded::{Next, settle_failure},
+    recorded::{Entered, Next, settle_failure},
     refusal::note,
     run::{Run, new_owner},
 };
@@ -24,8 +24,8 @@ impl Pipeline {
         let mut guard = None;
         if run.needs_approval {
             match self.enter(run, key, &mut claim).await? {
-                Ok(approved) => guard = Some(approved),
-                Err(answer) => return Ok(answer),
+                Entered::Go(approved) => guard = Some(approved),
+                Entered::End(answer) => return Ok(answer),
             }
         }
         loop {
@@ -51,8 +51,8 @@ impl Pipeline {
             };
             if run.asks_for_approval(&ended) {
                 match self.ask(run, key, &mut claim, guard.take(), ended.text()).await? {
-                    Ok(approved) => guard = Some(approved),
-                    Err(answer) => return Ok(answer),
+                    Entered::Go(approved) => guard = Some(approved),
+                    Entered::End(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return match guard {
@@ -83,8 +83,10 @@ impl Pipeline {
         if !run.lacks_approval() {
             return Ok(Next::Go(held));
         }
-        let asked = self.ask(run, key, claim, Some(held), "").await?;
-        Ok(asked.map_or_else(Next::End, Next::Go))
+        Ok(match self.ask(run, key, claim, Some(held), "").await? {
+            Entered::Go(approved) => Next::Go(approved),
+            Entered::End(answer) => Next::End(answer),
+        })
     }
 
     async fn commit(

@@ -36,13 +36,21 @@ pub(super) enum Next {
     End(Answer),
 }
 
+/// What asking for a key has come to.
+pub(super) enum Entered {
+    /// The key is ours.
+    Go(Guard),
+    /// The call has ended, with the answer of whoever had it.
+    End(Answer),
+}
+
 impl Pipeline {
     /// Acquires the key, runs the tool, and settles the record.
     pub(super) async fn run_recorded(&self, run: &mut Run<'_>, key: &Key) -> Result<Answer, Failure> {
         let mut claim = run.claim(self.store.now());
         let mut guard = match self.enter(run, key, &mut claim).await? {
-            Ok(guard) => guard,
-            Err(answer) => return Ok(answer),
+            Entered::Go(guard) => guard,
+            Entered::End(answer) => return Ok(answer),
         };
         loop {
             let ended = match run.attempt().await {
@@ -51,8 +59,8 @@ impl Pipeline {
             };
             if run.asks_for_approval(&ended) {
                 match self.ask(run, key, &mut claim, Some(guard), ended.text()).await? {
-                    Ok(approved) => guard = approved,
-                    Err(answer) => return Ok(answer),
+                    Entered::Go(approved) => guard = approved,
+                    Entered::End(answer) => return Ok(answer),
                 }
             } else if let Err(failure) = run.retry_or_fail(&ended).await {
                 return settle_failure(run, &claim, guard, failure).await;
@@ -62,19 +70,14 @@ impl Pipeline {
 
     /// Acquires the key, waiting for an execution that holds it; or ends with what its record says. A record that was begun
     /// before a person had to approve the call is no approval.
-    pub(super) async fn enter(
-        &self,
-        run: &mut Run<'_>,
-        key: &Key,
-        claim: &mut Claim,
-    ) -> Result<Result<Guard, Answer>, Failure> {
+    pub(super) async fn enter(&self, run: &mut Run<'_>, key: &Key, claim: &mut Claim) -> Result<Entered, Failure> {
         let mut pause = POLL.0;
         let mut known = None;
         loop {
             let record = match known.take() {
                 Some(record) => record,
                 None => match self.store.acquire(key, claim, run.deadline.time_left()).await {
-                    Ok(Acquired::Mine(guard)) => return Ok(Ok(guard)),
+                    Ok(Acquired::Mine(guard)) => return Ok(Entered::Go(guard)),
                     Ok(Acquired::Awaiting) => {
                         return Err(waits(run.tool(), "", false).awaiting(&ApprovalId::of(key, false)));
                     }
@@ -88,9 +91,9 @@ impl Pipeline {
                     if run.lacks_approval() {
                         return Box::pin(self.ask(run, key, claim, Some(guard), "")).await;
                     }
-                    return Ok(Ok(guard));
+                    return Ok(Entered::Go(guard));
                 }
-                Next::End(answer) => return Ok(Err(answer)),
+                Next::End(answer) => return Ok(Entered::End(answer)),
                 Next::Acquire => {}
                 Next::Wait => known = self.wait(run, key, &mut pause).await?,
             }

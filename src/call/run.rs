@@ -19,7 +19,7 @@ use super::{
 use crate::{
     clock::Timestamp,
     ending::Ending,
-    idempotency::{Asking, Claim, Key},
+    idempotency::{Asking, Claim, Key, TAKE_OVER_MARGIN},
     outcome::Failure,
     telemetry::Report,
     tool::{CallContext, Definition, Effect, Entry, Phase, Reconciled, ToolError, ToolErrorKind},
@@ -28,6 +28,11 @@ use crate::{
 /// By how much a tool's own clock is ahead of its attempt's, at most. A client that gives up with its attempt is heard so: it
 /// has retried already, which nobody would know if the attempt were dropped first, and set to its retries again.
 const AHEAD: Duration = Duration::from_millis(50);
+
+/// By how much a record outlasts its execution at least, however short the window: a key must not be free while the one that
+/// holds it still counts as alive ([`TAKE_OVER_MARGIN`]).
+const OUTLASTS: Duration = Duration::from_mins(1);
+const _: () = assert!(TAKE_OVER_MARGIN.as_millis() < OUTLASTS.as_millis(), "the margin is a part of it");
 
 /// What the steps after validation share.
 pub(super) struct Run<'a> {
@@ -56,13 +61,8 @@ impl Run<'_> {
 
     /// This execution's claim on its key.
     pub(super) fn claim(&self, now: Timestamp) -> Claim {
-        Claim {
-            owner: new_owner(),
-            effect: self.tool().effect,
-            lease_until: now.plus(self.deadline.headroom()),
-            expires_at: now.plus(self.tool().window.max(self.deadline.headroom() + Duration::from_mins(1))),
-            for_approval: self.needs_approval.then(|| Box::new(self.asking())),
-        }
+        let for_approval = self.needs_approval.then(|| Box::new(self.asking()));
+        Claim { for_approval, ..claim(self.tool(), &self.deadline, now) }
     }
 
     /// What a person is shown of it who has to approve it.
@@ -203,6 +203,18 @@ fn has_answered(ended: &Result<Made, Ended>, effect: Effect) -> bool {
         Ok(_) => effect != Effect::Atomic,
         Err(Ended::Failed(error)) => !matches!(error.kind(), ToolErrorKind::Transient | ToolErrorKind::Internal),
         Err(_) => false,
+    }
+}
+
+/// A new execution's claim on its key, which nobody has to approve.
+pub(super) fn claim(tool: &Definition, deadline: &Deadline, now: Timestamp) -> Claim {
+    let headroom = deadline.headroom();
+    Claim {
+        owner: new_owner(),
+        effect: tool.effect,
+        lease_until: now.plus(headroom),
+        expires_at: now.plus(tool.window.max(headroom + OUTLASTS)),
+        for_approval: None,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     Call, Pipeline, Surroundings, answer,
     permit::permit,
     pipeline::{key, plan, validate},
-    run::new_owner,
+    run::claim,
 };
 use crate::{
     idempotency::{Acquired, ApprovalId, Asking, Claim, Decision, Key, Record, StoreError, decide},
@@ -65,14 +65,8 @@ impl Pipeline {
             }
             _ => return Standing::Clear,
         };
-        let (tool, now, headroom) = (entry.definition(), self.store.now(), around.deadline.headroom());
-        let claim = Claim {
-            owner: new_owner(),
-            effect: tool.effect,
-            lease_until: now.plus(headroom),
-            expires_at: now.plus(tool.window.max(headroom)),
-            for_approval: Some(Box::new(Asking::of(&arguments, &call.caller))),
-        };
+        let for_approval = Some(Box::new(Asking::of(&arguments, &call.caller)));
+        let claim = Claim { for_approval, ..claim(entry.definition(), &around.deadline, self.store.now()) };
         match self.store.acquire(&key, &claim, around.deadline.time_left()).await {
             Ok(Acquired::Awaiting | Acquired::Mine(_)) => Standing::Waits(ApprovalId::of(&key, false).to_string()),
             Ok(Acquired::Held(record)) => self.standing(&record, &claim, &key),
@@ -93,9 +87,7 @@ impl Pipeline {
             // Whoever made it may have been allowed to, or have had a tool with other rules.
             Err(_) => return Standing::Unavailable,
         };
-        let now = self.store.now();
-        let (owner, effect) = (new_owner(), entry.definition().effect);
-        let claim = Claim { owner, effect, lease_until: now, expires_at: now, for_approval: None };
+        let claim = claim(entry.definition(), &around.deadline, self.store.now());
         match self.store.read(&key, around.deadline.time_left()).await {
             Ok(Some(record)) => self.standing(&record, &claim, &key),
             Ok(None) => Standing::Clear,

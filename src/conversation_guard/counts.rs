@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Limits, PAUSE, words::Stop};
+use super::{
+    ConversationLimits,
+    streak::{Streak, lengthen},
+    words::Stop,
+};
 use crate::{
     call::Call,
     clock::Timestamp,
@@ -12,28 +16,8 @@ use crate::{
     outcome::{Failure, Outcome},
 };
 
-/// The most tools, and the most calls, whose failures are remembered: the latest ones.
-const REMEMBERED: usize = 24;
 /// The longest text of counts, in bytes. One that is longer is none of ours.
 const LONGEST: usize = 4_000;
-
-/// Failures in a row, and when the last one was, in seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Streak(u32, u64);
-
-impl Streak {
-    /// Whether it stops the next call: as long as the pause lasts, and then until the one call that may try has ended.
-    fn stops(self, limit: u32, is_tried: bool, now: Timestamp) -> bool {
-        let is_left_alone = Timestamp::from_secs(self.1).plus(PAUSE) > now;
-        self.0 >= limit && (is_left_alone || is_tried)
-    }
-
-    /// Whether it stops the next equal call, beside which so many run: below the limit no more run than may fail.
-    fn stops_equal(self, limit: u32, beside: usize, now: Timestamp) -> bool {
-        let may_have_failed = self.0.saturating_add(u32::try_from(beside).unwrap_or(u32::MAX));
-        (self.0 < limit && may_have_failed >= limit) || self.stops(limit, beside > 0, now)
-    }
-}
 
 /// The counts of one conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,28 +91,36 @@ impl Counts {
     /// Counts a call, and says why it must not run. `beside` are the calls of the same event that will: nobody knows yet how
     /// they end, so that of equal calls no more run than may fail, and a trial is one call. What has never failed may be asked
     /// for as often as one likes.
-    pub fn admit(&mut self, limits: &Limits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Failure> {
+    pub fn admit(
+        &mut self,
+        limits: &ConversationLimits,
+        tally: &Tally,
+        beside: &[Tally],
+        now: Timestamp,
+    ) -> Option<Failure> {
         self.calls = self.calls.saturating_add(1);
         self.stop(limits, tally, beside, now).map(Stop::failure)
     }
 
-    fn stop(&self, limits: &Limits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Stop> {
+    fn stop(&self, limits: &ConversationLimits, tally: &Tally, beside: &[Tally], now: Timestamp) -> Option<Stop> {
         if let Some(most) = limits.calls.filter(|most| self.calls > *most) {
             return Some(Stop::Calls(most));
         }
         let equal = beside.iter().filter(|other| *other == tally).count();
         let same = limits.identical_failures.zip(self.failures.same.get(&tally.digest));
         if let Some((_, streak)) = same.filter(|(limit, streak)| streak.stops_equal(*limit, equal, now)) {
-            return Some(Stop::Same(streak.0));
+            return Some(Stop::Same(streak.length()));
         }
         let is_tried = beside.iter().any(|other| other.tool == tally.tool);
         let of_tool = limits.consecutive_failures.zip(self.failures.tools.get(tally.tool.as_ref()?));
-        of_tool.filter(|(limit, streak)| streak.stops(*limit, is_tried, now)).map(|(_, streak)| Stop::Tool(streak.0))
+        of_tool
+            .filter(|(limit, streak)| streak.stops(*limit, is_tried, now))
+            .map(|(_, streak)| Stop::Tool(streak.length()))
     }
 
     /// Counts how a call has ended that was not stopped here. A success ends its streaks; what waits for a person or is
     /// in progress is to be asked for again, and is neither.
-    pub fn note(&mut self, limits: &Limits, tally: &Tally, outcome: &Outcome, now: Timestamp) {
+    pub fn note(&mut self, limits: &ConversationLimits, tally: &Tally, outcome: &Outcome, now: Timestamp) {
         let kept = [
             limits.consecutive_failures.and(tally.tool.as_ref()).map(|tool| (&mut self.failures.tools, tool)),
             limits.identical_failures.map(|_| (&mut self.failures.same, &tally.digest)),
@@ -143,25 +135,17 @@ impl Counts {
     }
 }
 
-/// One more failure; the oldest streaks are forgotten.
-fn lengthen(streaks: &mut BTreeMap<String, Streak>, name: &str, now: Timestamp) {
-    let failures = streaks.get(name).map_or(0, |streak| streak.0);
-    streaks.insert(String::from(name), Streak(failures.saturating_add(1), now.as_secs()));
-    while streaks.len() > REMEMBERED {
-        let oldest = streaks.iter().min_by_key(|(_, streak)| streak.1).map(|(name, _)| name.clone());
-        oldest.map(|name| streaks.remove(&name));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::conversation_guard::PAUSE;
     use crate::{call::Arguments, outcome::FailureKind};
 
     const NOW: Timestamp = Timestamp::from_secs(1_764_468_000);
-    const LIMITS: Limits = Limits { calls: Some(100), consecutive_failures: Some(3), identical_failures: Some(2) };
+    const LIMITS: ConversationLimits =
+        ConversationLimits { calls: Some(100), consecutive_failures: Some(3), identical_failures: Some(2) };
 
     fn tally(tool: &str, arguments: Value) -> Tally {
         let call = Call { tool: tool.into(), arguments: Arguments::from_json(arguments), ..Call::default() };
@@ -177,7 +161,7 @@ mod tests {
     }
 
     /// The counts after calls that end so, each of which is admitted.
-    fn after(limits: &Limits, calls: impl IntoIterator<Item = (Tally, Outcome)>) -> Counts {
+    fn after(limits: &ConversationLimits, calls: impl IntoIterator<Item = (Tally, Outcome)>) -> Counts {
         let mut counts = Counts::default();
         for (tally, outcome) in calls {
             assert_eq!(counts.admit(limits, &tally, &[], NOW), None);
@@ -186,7 +170,7 @@ mod tests {
         counts
     }
 
-    fn stopped(counts: &Counts, limits: &Limits, tally: &Tally, now: Timestamp) -> Option<String> {
+    fn stopped(counts: &Counts, limits: &ConversationLimits, tally: &Tally, now: Timestamp) -> Option<String> {
         counts.clone().admit(limits, tally, &[], now).map(|failure| {
             assert_eq!((failure.kind(), failure.retryable()), (FailureKind::Rejected, false));
             assert!(failure.message().ends_with("This call changed nothing."), "{}", failure.message());
@@ -196,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_conversation_has_no_more_calls_than_its_budget() {
-        let limits = Limits { calls: Some(2), ..Limits::default() };
+        let limits = ConversationLimits { calls: Some(2), ..ConversationLimits::default() };
         let mut counts = after(&limits, [(tally("a", json!({})), done()), (tally("b", json!({})), done())]);
         for _ in 0..3 {
             let failure = counts.admit(&limits, &tally("c", json!({})), &[], NOW).expect("a stop");
@@ -289,9 +273,10 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_off_counts_and_stops_nothing() {
-        let counts = after(&Limits::default(), vec![(tally("a", json!({})), failed(FailureKind::Internal)); 50]);
+        let counts =
+            after(&ConversationLimits::default(), vec![(tally("a", json!({})), failed(FailureKind::Internal)); 50]);
         assert_eq!(counts.failures, Failures::default());
-        assert!(Limits::default().are_off() && !LIMITS.are_off());
+        assert!(ConversationLimits::default().are_off() && !LIMITS.are_off());
     }
 
     #[test]

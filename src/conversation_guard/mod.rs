@@ -5,9 +5,9 @@
 //!
 //! | limit | what is stopped | until |
 //! | --- | --- | --- |
-//! | [`calls`](Limits::calls) | every further call | the conversation ends |
-//! | [`consecutive_failures`](Limits::consecutive_failures) | calls of the tool, a circuit breaker's | [`PAUSE`] after its last failure, then one call may try |
-//! | [`identical_failures`](Limits::identical_failures) | the very same call: tool and canonical arguments | the same |
+//! | [`calls`](ConversationLimits::calls) | every further call | the conversation ends |
+//! | [`consecutive_failures`](ConversationLimits::consecutive_failures) | calls of the tool, a circuit breaker's | [`PAUSE`] after its last failure, then one call may try |
+//! | [`identical_failures`](ConversationLimits::identical_failures) | the very same call: tool and canonical arguments | the same |
 //!
 //! A stopped call is not run, and is answered with a sentence that says why and what to do instead. Only failures count for
 //! the last two, so that to poll with success is legal; to ask again for what waits or is in progress is no failure.
@@ -18,10 +18,14 @@
 //! | file | its one idea |
 //! | --- | --- |
 //! | `counts` | what was counted, and what it stops: pure |
+//! | `streak` | failures in a row, and when they stop the next call: pure |
 //! | `words` | what a stopped call is told |
+//! | `item` | the counts in the table of records |
 //! | `watch` | one invocation: counts in, calls stopped, counts out |
 
 mod counts;
+mod item;
+mod streak;
 mod watch;
 mod words;
 
@@ -35,7 +39,7 @@ pub const PAUSE: Duration = Duration::from_mins(5);
 
 /// The limits of a conversation. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConversationLimits {
     /// The most calls of one conversation.
     pub calls: Option<u32>,
     /// After how many failures in a row a tool is left alone.
@@ -44,7 +48,7 @@ pub struct Limits {
     pub identical_failures: Option<u32>,
 }
 
-impl Limits {
+impl ConversationLimits {
     /// Whether there is no limit at all.
     pub const fn are_off(&self) -> bool {
         self.calls.is_none() && self.consecutive_failures.is_none() && self.identical_failures.is_none()

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{
-    Limits,
+    ConversationLimits,
     counts::{Counts, Failures, Tally},
+    item::{add_calls, replace_failures},
 };
 use crate::{
     call::{Call, Deadline},
@@ -23,7 +24,7 @@ const KEPT: Duration = Duration::from_hours(24);
 
 /// The counts of the conversation while its calls run.
 pub(crate) struct Watch<'a> {
-    limits: &'a Limits,
+    limits: &'a ConversationLimits,
     store: &'a Store,
     place: Place,
     counts: Counts,
@@ -42,7 +43,7 @@ impl<'a> Watch<'a> {
     /// limit, no conversation, or a table that does not answer. A limit is there against loops and protects nothing, so
     /// that a call need not wait for it.
     pub(crate) async fn begin(
-        limits: &'a Limits,
+        limits: &'a ConversationLimits,
         request: &mut Request,
         toolbox: &Toolbox,
         store: &'a Store,
@@ -85,7 +86,7 @@ impl<'a> Watch<'a> {
             Place::Item { .. } if before == self.counts.failures => None,
             Place::Item { pk, failures } => {
                 let (new, time) = (self.counts.failures.write(), deadline.time_to_settle().min(TIME));
-                warned(self.store.replace_failures(&pk, failures.as_deref(), &new, time).await);
+                warned(replace_failures(self.store, &pk, failures.as_deref(), &new, time).await);
                 None
             }
         }
@@ -98,7 +99,7 @@ pub(crate) type Keep = Option<(fn(&mut Value, &str), String)>;
 /// The counts in the table, with these calls added. The calls' own are taken off again: they are admitted one by one.
 async fn read(store: &Store, calls: &[Call], deadline: &Deadline) -> Option<(Counts, Place)> {
     let (pk, added) = (item_of(&calls.first()?.caller)?, u32::try_from(calls.len()).unwrap_or(u32::MAX));
-    let (total, failures) = warned(store.add_calls(&pk, added, KEPT, deadline.time_left().min(TIME)).await)?;
+    let (total, failures) = warned(add_calls(store, &pk, added, KEPT, deadline.time_left().min(TIME)).await)?;
     let counts = Counts {
         calls: total.saturating_sub(added),
         failures: failures.as_deref().map(Failures::read).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! `dev chat`: the agent loop with a real model, at a terminal. Tools and tables are the demo's.
 
 use std::{
-    io::{IsTerminal, Write, stdin, stdout},
+    io::{IsTerminal, stdin},
     path::PathBuf,
     process::ExitCode,
     sync::Arc,
@@ -19,25 +19,23 @@ use super::{
     invoke::from_milliseconds,
     schema, seed,
     stage::Stage,
+    terminal::{account, hung_up, lines, plain, print, told},
 };
 use crate::{
     agent::{
         bedrock::Bedrock,
-        drive::Happening,
-        report::{Item, Report},
-        run::ToolCall,
+        report::Item,
         settings::LoopSettings,
         stop::Stop,
         store::ConversationTable,
-        turn::{Agent, Around, Wish},
+        turn::{Agent, TurnContext, Wish},
     },
-    aws,
+    aws::{self, RetryMode},
     call::Deadline,
     clock::Clock,
+    env::Env,
     idempotency::{ApprovalError, Pending, Store, Verdict},
-    outcome::Outcome,
     runtime::asked_to_end,
-    settings::{Env, RetryMode},
     tool::Caller,
 };
 
@@ -181,10 +179,10 @@ impl Talk {
         }
     }
 
-    fn around(&self) -> Around {
+    fn around(&self) -> TurnContext {
         let deadline = Deadline::new(Instant::now().checked_add(self.time), self.reserve, self.time);
         let driver = format!("`dev chat` in the process {}", std::process::id());
-        Around { request_id: String::new(), driver, trace_id: None, deadline, caller: Caller::default() }
+        TurnContext { request_id: String::new(), driver, trace_id: None, deadline, caller: Caller::default() }
     }
 
     /// Asks the person about each call that waits. True if all are decided.
@@ -253,92 +251,4 @@ fn settings(model: Option<String>) -> Result<LoopSettings, Trouble> {
     let settings = LoopSettings::read(&mut env);
     env.finish().map_err(|error| Trouble(error.to_string()))?;
     Ok(settings)
-}
-
-/// Waits until the terminal is closed. `None` where that cannot be known.
-#[cfg(unix)]
-async fn hung_up() -> Option<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    signal(SignalKind::hangup()).ok()?.recv().await
-}
-
-#[cfg(not(unix))]
-async fn hung_up() -> Option<()> {
-    None
-}
-
-/// The lines of stdin, read on a thread of their own: nothing can end a read.
-fn lines() -> mpsc::UnboundedReceiver<String> {
-    let (sender, lines) = mpsc::unbounded_channel();
-    std::thread::spawn(move || {
-        for line in stdin().lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    lines
-}
-
-/// Text at once; a line for each call.
-fn told() -> impl FnMut(Happening<'_>) + Send {
-    let mut within_text = false;
-    move |happening| {
-        if let Happening::Heard(text) = happening {
-            within_text = true;
-            print(text);
-            return;
-        }
-        if std::mem::take(&mut within_text) {
-            print("\n");
-        }
-        match happening {
-            Happening::ModelFailed(failure) => tell(Tone::Bad, &failure.sentence),
-            Happening::Began(calls) => {
-                for call in calls {
-                    tell(Tone::Quiet, &format!("calls {}", line(call)));
-                }
-            }
-            Happening::Ended(call, outcome) => ended(call, outcome),
-            _ => {}
-        }
-    }
-}
-
-fn ended(call: &ToolCall, outcome: &Outcome) {
-    match outcome {
-        Outcome::Success { replayed: true, .. } => tell(Tone::Good, &format!("{}: it was done before", line(call))),
-        Outcome::Success { .. } => tell(Tone::Good, &format!("{}: success", line(call))),
-        Outcome::Failure(failure) => {
-            tell(Tone::Bad, &format!("{}: {}: {}", line(call), failure.kind(), plain(&failure.message(), 400)));
-        }
-    }
-}
-
-fn line(call: &ToolCall) -> String {
-    format!("{} {}", plain(&call.tool, 80), plain(&call.input.to_string(), 200))
-}
-
-/// How the turn ended. A model that has answered has been heard.
-fn account(report: &Report) {
-    print("\n");
-    if report.stop == Stop::EndTurn && !report.needs_facts() {
-        let Report { steps, tool_calls, .. } = report;
-        tell(Tone::Quiet, &format!("{steps} steps, {tool_calls} calls, {} tokens", report.tokens()));
-    } else {
-        tell(Tone::Bad, &format!("stopped: {}", report.stop));
-        print(&format!("{}\n", report.text()));
-    }
-}
-
-/// Model text may hold what a terminal would obey.
-fn plain(text: &str, most: usize) -> String {
-    text.chars().filter(|c| !c.is_control()).take(most).collect()
-}
-
-/// To stdout, at once. Where nobody can read it, nothing else suffers.
-fn print(text: &str) {
-    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
-    let mut out = stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -19,7 +19,7 @@ use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use tokio::{net::TcpListener, sync::oneshot};
 
 use super::{Trouble, tables::Tables};
-use crate::{aws, settings::RetryMode};
+use crate::aws::{self, RetryMode};
 
 /// The credentials that the embedded DynamoDB takes; any would do.
 pub const ACCESS_KEY: &str = "test";

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     door::{self, DOORS, Event},
-    handler::{FunctionError, Invocation},
     payload,
+    runtime::{FunctionError, Invocation},
 };
 
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@
 //! | `input` | what a file given to `invoke` holds |
 //! | `run_loop`, `script`, `kept`, `transcript` | `dev run-loop`: the agent loop with a scripted model |
 //! | `beside`, `lock` | files beside one that is kept; one that a single process at a time may work on |
-//! | `chat` | `dev chat`: a real model, and a person at the terminal |
+//! | `chat`, `terminal` | `dev chat`: a real model, and a person at the terminal |
 //! | `approve` | the person's side of approval |
 //! | `schema`, `serve` | `dev schema`, `dev dynamodb` |
 //! | `stage` | the function with everything around it, ready to be called |
@@ -23,7 +23,7 @@
 //! | `faulty` | a tool that misbehaves |
 //! | `commits` | an HTTP client that sees the commits of atomic effects, and misbehaves after them |
 //! | `effects` | the side effects that were really made |
-//! | [`template`] | the tool schemas in `template.yaml` |
+//! | [`template`], `yaml` | the tool schemas in `template.yaml`; how values are written there |
 //! | [`panels`], [`dashboard`], [`alarms`] | what is shown of each tool, and the templates in `infra/` |
 //! | [`stacks`] | what those templates have in common |
 //! | `account`, `output` | what stderr tells about each call; what stdout and the files of options get |
@@ -33,7 +33,7 @@
 use std::{io::Write, process::ExitCode};
 
 use crate::{
-    settings::{self, Env},
+    env::{self, Env},
     telemetry::{LogFormat, init_logs},
 };
 
@@ -66,7 +66,9 @@ pub mod stacks;
 mod stage;
 mod tables;
 pub mod template;
+mod terminal;
 mod transcript;
+mod yaml;
 
 pub use self::database::{Embedded, sdk_config};
 
@@ -101,5 +103,5 @@ fn start_logs() {
         ("RUST_LOG", None) => Some("warn,dynoxide=error,aws_config=error".into()),
         (_, value) => value,
     });
-    init_logs(LogFormat::Text { ansi: account::colours() }, settings::log_filter(&mut env));
+    init_logs(LogFormat::Text { ansi: account::colours() }, env::log_filter(&mut env));
 }

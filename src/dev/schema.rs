@@ -14,7 +14,7 @@ use super::{
 use crate::{
     door::{self, DOORS},
     tool::Toolbox,
-    tools::{self, Backends, Settings},
+    tools::{self, Backends},
 };
 
 pub const HELP: &str = "\
@@ -55,7 +55,7 @@ fn document(name: &str) -> Result<Value, Trouble> {
 
 /// The tools, to be looked at only: nothing is started or reached.
 pub(super) fn toolbox() -> Result<Toolbox, Trouble> {
-    let settings = Settings::read(&mut seed::env());
+    let settings = tools::Settings::read(&mut seed::env());
     let backends = Backends::new(&settings, &sdk_config(seed::NOWHERE, http_client()));
     tools::toolbox(backends).map_err(|error| Trouble(error.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{idempotency::WAITING, settings::Env};
+use crate::{env::Env, idempotency::WAITING};
 
 /// The table of idempotency records.
 pub const IDEMPOTENCY: &str = "idempotency";

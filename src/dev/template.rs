@@ -17,7 +17,11 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::{door, tool::Toolbox};
+use super::yaml::yaml;
+use crate::{
+    door::{AGENT_FUNCTION, GATEWAY},
+    tool::Toolbox,
+};
 
 const BEGIN: &str = "# BEGIN generated: ";
 const END: &str = "# END generated: ";
@@ -34,8 +38,7 @@ pub struct Definitions {
 impl Definitions {
     /// What the doors export for these tools.
     pub fn of(toolbox: &Toolbox) -> Self {
-        let export = |name| door::named(name).map_or(Value::Null, |door| (door.definitions)(toolbox));
-        Self { agent_function: export("agent-function"), gateway: export("gateway") }
+        Self { agent_function: (AGENT_FUNCTION.definitions)(toolbox), gateway: (GATEWAY.definitions)(toolbox) }
     }
 
     /// The YAML of a block, if there is a block of this name.
@@ -138,68 +141,6 @@ fn digest(value: &Value) -> String {
         let _ = write!(hex, "{byte:02x}"); // to a String, so it cannot fail
         hex
     })
-}
-
-/// The keys that a reader wants first. The others follow by name, whatever order the JSON has.
-const FIRST: [&str; 3] = ["Name", "Type", "Description"];
-
-fn in_reading_order(fields: &Map<String, Value>) -> Vec<(&String, &Value)> {
-    let mut fields: Vec<_> = fields.iter().collect();
-    fields.sort_by_key(|(key, _)| (FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()), *key));
-    fields
-}
-
-/// Writes a list or an object as YAML lines. Scalars are written as JSON, which is YAML.
-pub(super) fn yaml(value: &Value, indent: usize, out: &mut String) {
-    let before = out.len();
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in in_reading_order(fields) {
-                let _ = write!(out, "{:indent$}{}:", "", yaml_key(key));
-                yaml_value(value, indent + 2, out);
-            }
-        }
-        Value::Array(items) => {
-            for item in items {
-                let start = out.len();
-                yaml(item, indent + 2, out);
-                // The first line of the item carries the dash.
-                out.replace_range(start + indent..=start + indent, "-");
-            }
-        }
-        scalar => {
-            let _ = writeln!(out, "{:indent$}{scalar}", "");
-        }
-    }
-    if out.len() == before {
-        let _ = writeln!(out, "{:indent$}{value}", ""); // [] or {}
-    }
-}
-
-/// Writes what stands after a key's colon.
-fn yaml_value(value: &Value, indent: usize, out: &mut String) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            out.push('\n');
-            yaml(value, indent, out);
-        }
-        Value::Array(items) if !items.is_empty() => {
-            out.push('\n');
-            yaml(value, indent, out);
-        }
-        inline => {
-            let _ = writeln!(out, " {inline}");
-        }
-    }
-}
-
-/// CloudFormation's keys as they are; quotes around anything that YAML might take for something else (`on`, `no`, `1`).
-fn yaml_key(key: &str) -> String {
-    let is_word = ["true", "false", "null"].iter().any(|word| key.eq_ignore_ascii_case(word));
-    let is_plain = key.len() > 3
-        && key.starts_with(|first: char| first.is_ascii_uppercase())
-        && key.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if is_plain && !is_word { key.to_owned() } else { Value::from(key).to_string() }
 }
 
 #[cfg(test)]
@@ -307,15 +248,5 @@ b: 2
     fn a_block_without_an_end_is_a_fault_and_swallows_nothing() {
         let fault = regenerate("# BEGIN generated: gateway tools\nrest\n", &definitions()).unwrap_err();
         assert_eq!(fault, TemplateError::Open { line: 1, name: String::from("gateway tools") });
-    }
-
-    #[test]
-    fn empty_lists_and_objects_are_written_inline() {
-        let mut out = String::new();
-        yaml(&json!({"Parameters": {}, "Required": []}), 2, &mut out);
-        assert_eq!(out, "  Parameters: {}\n  Required: []\n");
-        out.clear();
-        yaml(&json!([]), 4, &mut out);
-        assert_eq!(out, "    []\n");
     }
 }

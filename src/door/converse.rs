@@ -20,13 +20,14 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    ANSWER_LIMIT, Door, Event, Memory, REPLAYED, Refusal, Request, as_sent, bounded,
+    ANSWER_LIMIT, Door, Event, Memory, Refusal, Request, as_sent, bounded,
     converse_form::{Asked, Form, blocks, form},
     expressible,
     fit::{self, Spare},
     nameless,
     spelling::Spelling,
     strict,
+    tool_result::{self, is_legal_id},
 };
 use crate::{
     call::{Arguments, Call},
@@ -91,8 +92,9 @@ fn calls(
     let mut calls: Vec<Call> = Vec::new();
     let mut places = HashMap::new();
     for (number, tool_use) in asked.iter().enumerate() {
-        let id = spelling.get(tool_use, "toolUseId");
-        let id = id.and_then(legal_id).ok_or_else(|| refused_id(number + 1, id))?;
+        let sent = spelling.get(tool_use, "toolUseId");
+        let id =
+            sent.and_then(Value::as_str).filter(|id| is_legal_id(id)).ok_or_else(|| refused_id(number + 1, sent))?;
         if let Some(&place) = places.get(id) {
             let first: &mut Call = &mut calls[place];
             first.arguments = Arguments::default();
@@ -126,13 +128,6 @@ fn strange(kind: Option<&Value>) -> Option<Failure> {
     Some(Failure::new(FailureKind::Rejected, text))
 }
 
-/// `[a-zA-Z0-9_.:-]{1,64}`, as the service model of bedrock-runtime has it.
-fn legal_id(id: &Value) -> Option<&str> {
-    let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
-    let id = id.as_str()?;
-    ((1..=64).contains(&id.len()) && id.bytes().all(is_legal)).then_some(id)
-}
-
 fn refused_id(number: usize, id: Option<&Value>) -> Refusal {
     let what = match id {
         None => String::from("is missing"),
@@ -161,63 +156,14 @@ fn results(spelling: Spelling, ids: &[String], spares: &[Option<Spare>], outcome
     let each = ids.iter().zip(spares).zip(outcomes);
     each.map(|((id, spare), outcome)| {
         let size = match &outcome {
-            Outcome::Success { result, .. } => written(result),
+            Outcome::Success { result, .. } => tool_result::written(result),
             Outcome::Failure(_) => 0,
         };
         let outcome = fit::beside(outcome, spare.as_ref(), size, left);
         left -= if size > left { 0 } else { size };
-        tool_result(spelling, id, outcome)
+        tool_result::spelt(spelling, id, outcome)
     })
     .collect()
-}
-
-/// The `toolResult` of an outcome, `{toolUseId, status, content}`: for a loop that runs its calls in this process.
-pub(crate) fn result_of(id: &str, outcome: Outcome) -> Value {
-    tool_result(Spelling::Api, id, outcome)
-}
-
-/// A result as the content block that Bedrock takes.
-pub(crate) fn result_content(result: &Value) -> Value {
-    block(Spelling::Api, result)
-}
-
-fn tool_result(spelling: Spelling, id: &str, outcome: Outcome) -> Value {
-    let text = |text: &str| spelling.object([("text", text.into())]);
-    let (status, content) = match outcome {
-        Outcome::Success { result, replayed } => {
-            let note = replayed.then(|| text(REPLAYED));
-            ("success", std::iter::once(block(spelling, &result)).chain(note).collect())
-        }
-        // Bedrock refuses an error without content, and a blank text.
-        Outcome::Failure(failure) => ("error", vec![text(&failure.message())]),
-    };
-    spelling.object([("toolUseId", id.into()), ("status", status.into()), ("content", Value::Array(content))])
-}
-
-/// A result as a content block. `json` must be an object, and Bedrock refuses one with a key `__type` at any depth
-/// ("Provide a json object for the field"), after which every later turn of the conversation fails too.
-fn block(spelling: Spelling, result: &Value) -> Value {
-    if has_dunder_type(result) {
-        spelling.object([("text", result.to_string().into())])
-    } else if result.is_object() {
-        spelling.object([("json", result.clone())])
-    } else {
-        spelling.object([("json", json!({ "result": result }))])
-    }
-}
-
-/// The bytes that a result takes as a block. As text inside JSON it is longer than by itself.
-fn written(result: &Value) -> usize {
-    let json = result.to_string();
-    if has_dunder_type(result) { Value::String(json).to_string().len() } else { json.len() }
-}
-
-pub(crate) fn has_dunder_type(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.iter().any(|(name, value)| name == "__type" || has_dunder_type(value)),
-        Value::Array(items) => items.iter().any(has_dunder_type),
-        _ => false,
-    }
 }
 
 fn answer(form: Form, spelling: Spelling, results: Vec<Value>) -> Value {

@@ -18,6 +18,7 @@
 //! | --- | --- |
 //! | `agent` | what the two doors of Bedrock Agents share |
 //! | `converse_form`, `spelling` | what a forwarded Converse event holds; the two spellings of its keys |
+//! | `tool_result` | what Bedrock demands of calls and results, also of those of the loop of this crate |
 //! | `parameters` | arguments that come as lists of name, type and value |
 //! | `envelope`, `fit` | `{"ok": …}` around any JSON; what is said in the place of a result that does not fit |
 //! | `expressible`, `strict` | whether a tool can be offered at a door; whether Bedrock can enforce its schema |
@@ -48,8 +49,8 @@ mod strict;
 mod testing;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tool_result;
 
-pub(crate) use self::converse::{has_dunder_type, result_content, result_of};
 pub use self::expressible::faults;
 
 use std::fmt;
@@ -164,6 +165,15 @@ pub static DOORS: [Door; 7] = [
     converse::DOOR,
     return_of_control::DOOR,
 ];
+
+/// The door of Converse, whose definitions the loop of this crate gives to its model.
+pub(crate) const CONVERSE: &Door = &converse::DOOR;
+/// The door of an action group by its functions, whose definitions stand in the template.
+#[cfg(feature = "dev")]
+pub(crate) const AGENT_FUNCTION: &Door = &agent_function::DOOR;
+/// The door of AgentCore's gateway, whose definitions stand there too.
+#[cfg(feature = "dev")]
+pub(crate) const GATEWAY: &Door = &gateway::DOOR;
 
 /// The door of this name.
 pub fn named(name: &str) -> Option<&'static Door> {

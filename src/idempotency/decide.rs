@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use super::{
-    approvals::Asking,
+    asking::Asking,
     record::{Record, State, Stored},
 };
 use crate::{clock::Timestamp, tool::Effect};

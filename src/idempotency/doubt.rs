@@ -28,7 +28,7 @@ use aws_smithy_runtime_api::client::{
     orchestrator::OrchestratorError,
 };
 
-use crate::tool::connection_was_refused;
+use crate::aws::connection_was_refused;
 
 /// Watches the attempts of one request. Hand a clone to the request.
 #[derive(Clone, Debug, Default)]

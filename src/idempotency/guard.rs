@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::{
 };
 
 use super::{
-    approvals::Asking,
+    asking::Asking,
     decide::Claim,
     key::Key,
     record::{Decided, Record, State, Stored, n, result_attribute, s},

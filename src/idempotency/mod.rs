@@ -27,12 +27,12 @@
 //! | `store` | the table: reading, first writing, fencing |
 //! | `acquire`, `guard` | how an execution comes to hold a key; the right to settle what it holds |
 //! | `transaction` | an atomic effect and its record, in one commit |
+//! | `asking` | what a person is shown of a call that waits, which its record keeps |
 //! | `approvals` | what waits for a person, the decision, and which call is meant by it |
-//! | `counter` | no record: the counts of a conversation with limits |
 
 mod acquire;
 mod approvals;
-mod counter;
+mod asking;
 mod decide;
 mod doubt;
 mod guard;
@@ -51,13 +51,10 @@ pub mod conditions {
     };
 }
 
-pub(crate) use self::key::{canonical, digest_of, hex};
 pub use self::{
     acquire::Acquired,
-    approvals::{
-        APPROVED_FOR, ApprovalError, ApprovalId, AskedBy, Asking, ListError, NoApprovalId, Pending, Verdict, WAITING,
-        Waiting,
-    },
+    approvals::{APPROVED_FOR, ApprovalError, ApprovalId, ListError, NoApprovalId, Pending, Verdict, WAITING, Waiting},
+    asking::{AskedBy, Asking},
     decide::{Claim, Decision, TAKE_OVER_MARGIN, decide},
     guard::{Guard, Settled},
     key::{Key, KeyFault},
@@ -65,4 +62,9 @@ pub use self::{
     request::{StoreError, StoreErrorKind},
     store::Store,
     transaction::{Commit, Transaction, Tried},
+};
+pub(crate) use self::{
+    key::{canonical, digest_of, hex},
+    record::{n, s},
+    request::within,
 };

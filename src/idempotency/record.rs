@@ -187,11 +187,11 @@ pub(super) fn effect_of(name: &str) -> Option<Effect> {
     Effect::ALL.into_iter().find(|effect| effect.name() == name)
 }
 
-pub(super) fn s(text: impl Into<String>) -> AttributeValue {
+pub(crate) fn s(text: impl Into<String>) -> AttributeValue {
     AttributeValue::S(text.into())
 }
 
-pub(super) fn n(number: impl std::fmt::Display) -> AttributeValue {
+pub(crate) fn n(number: impl std::fmt::Display) -> AttributeValue {
     AttributeValue::N(format!("{number}"))
 }
 

@@ -13,7 +13,10 @@ use super::{
     doubt::Doubt,
     record::{Item, Record},
 };
-use crate::tool::{Meaning, meaning, name_of_sdk};
+use crate::{
+    aws::{Meaning, meaning},
+    tool::name_of_sdk,
+};
 
 /// Why a request to the table gave no answer that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +55,7 @@ impl StoreError {
     }
 
     /// What the client's last attempt says.
-    pub(super) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
+    pub(crate) fn from_sdk<E>(operation: &'static str, error: SdkError<E, HttpResponse>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     {
@@ -92,7 +95,7 @@ fn refusal(code: Option<&str>) -> StoreErrorKind {
 }
 
 /// Gives a request up when its time is up. Boxed, because the SDK's futures are large.
-pub(super) fn within<'a, T, E, R>(
+pub(crate) fn within<'a, T, E, R>(
     time: Duration,
     operation: &'static str,
     request: impl Future<Output = Result<T, SdkError<E, R>>> + Send + 'a,

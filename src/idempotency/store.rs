@@ -51,6 +51,12 @@ impl Store {
         answer.item().map(|item| held(Some(item), "GetItem")).transpose()
     }
 
+    /// An update of an item that is no record, under a key that none has. Its failure is read as those of records are, by
+    /// `within` and [`StoreError::from_sdk`].
+    pub(crate) fn update_beside(&self, pk: &str) -> UpdateItemFluentBuilder {
+        self.client.update_item().table_name(&self.table).key("pk", s(pk))
+    }
+
     /// An update that only this owner and attempt may make, and only of a record in one of these states.
     pub(super) fn fenced(&self, key: &Key, owner: &str, attempt: u32, states: &[State]) -> UpdateItemFluentBuilder {
         let fence = Fence::new(states);

@@ -8,8 +8,7 @@ use http_body_util::BodyExt;
 use lambda_runtime_api_client::{BoxError, PooledClient, body::Body, build_request};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{Answer, guard, invocation::Incoming};
-use crate::handler::FunctionError;
+use super::{Answer, FunctionError, guard, invocation::Incoming};
 
 const INVOCATION_ID: &str = "lambda-runtime-invocation-id";
 const ERROR_TYPE: &str = "lambda-runtime-function-error-type";
@@ -192,6 +191,6 @@ pub(super) mod tests {
         let (incoming, payload) = api.next().await.expect("an answer").expect("an invocation");
         assert_eq!(incoming.context.request_id, "id");
         assert!(payload.is_err());
-        assert_eq!(begun.elapsed(), crate::settings::Settings::LONGEST_BUDGET);
+        assert_eq!(begun.elapsed(), guard::LONGEST);
     }
 }

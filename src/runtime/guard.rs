@@ -10,20 +10,20 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::Answer;
-use crate::{call::ANSWER, handler::FunctionError, settings::Settings};
+use super::{Answer, FunctionError};
 
-/// The time that posting an error takes, generously.
-const MARGIN: Duration = Duration::from_millis(75);
-const _: () = assert!(MARGIN.as_millis() < ANSWER.as_millis(), "calls must have ended before the guard ends them");
+/// The time that posting an error takes, generously. Whoever serves invocations must have answered before.
+pub(crate) const MARGIN: Duration = Duration::from_millis(75);
+/// The longest time that Lambda gives an invocation.
+pub(crate) const LONGEST: Duration = Duration::from_mins(15);
 /// Even an invocation that comes too late gets a moment to say so itself.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// When the handler has to have answered. An invocation without a deadline has the longest budget there is.
+/// When the handler has to have answered. An invocation without a deadline has the longest time there is.
 pub(super) fn ends(deadline: Option<Instant>, now: Instant) -> Instant {
     let latest = match deadline {
         Some(deadline) => deadline.checked_sub(MARGIN).unwrap_or(now),
-        None => now + Settings::LONGEST_BUDGET,
+        None => now + LONGEST,
     };
     latest.max(now + LEAST)
 }
@@ -130,7 +130,7 @@ mod tests {
     async fn a_passed_deadline_leaves_a_moment_and_an_unknown_one_the_longest_budget() {
         let now = Instant::now();
         assert_eq!(ends(Some(now), now), now + LEAST);
-        assert_eq!(ends(None, now), now + Settings::LONGEST_BUDGET);
+        assert_eq!(ends(None, now), now + LONGEST);
         assert_eq!(ends(Some(now + Duration::from_secs(10)), now), now + TIME);
     }
 }

@@ -32,109 +32,45 @@ mod api;
 mod end;
 mod guard;
 mod invocation;
+mod serve;
 mod workers;
 
 use std::{
-    any::Any,
     panic::AssertUnwindSafe,
     process::ExitCode,
     sync::{Arc, Once},
-    time::Duration,
 };
 
 use futures_util::FutureExt;
-use serde_json::Value;
 use tokio::{runtime::Handle, select, time::Instant};
 
 #[cfg(feature = "dev")]
 pub(crate) use self::end::asked as asked_to_end;
+pub(crate) use self::guard::{LONGEST, MARGIN};
 pub use self::{
     api::{Api, ApiError},
+    serve::{Answer, FunctionError, Invocation, Serve},
     workers::run,
 };
 use crate::{
     ending::Ending,
-    handler::{FunctionError, Handler, Invocation},
-    settings::{Env, SettingsError, log_filter},
+    env::{Env, log_filter},
     telemetry::{LogFormat, init_logs},
-    tool::ToolboxError,
 };
-
-/// What the handler makes of an invocation.
-pub type Answer = Result<Value, FunctionError>;
-
-/// What serves invocations. One for the life of the process; shared by all workers.
-pub trait Serve: Send + Sync + 'static {
-    /// Answers one invocation, before its deadline.
-    fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send;
-
-    /// The first invocation has come, and has so much time. Lambda tells the function's timeout in no other way.
-    fn check_time(&self, time: Duration) {
-        let _ = time;
-    }
-
-    /// The process is to end: what is on its way should be answered at once, by what is known.
-    fn end(&self) {}
-}
-
-impl Serve for Handler {
-    fn serve(&self, invocation: Invocation) -> impl Future<Output = Answer> + Send {
-        self.handle(invocation)
-    }
-
-    fn check_time(&self, time: Duration) {
-        Handler::check_time(self, time);
-    }
-
-    fn end(&self) {
-        Handler::end(self);
-    }
-}
-
-/// Why the function cannot start. `Display` gives the sentences for the person who deploys it.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// A setting is missing or bad.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// The tools are not fit to be offered.
-    #[error(transparent)]
-    Toolbox(#[from] ToolboxError),
-    /// Some door cannot offer some tool. A sentence for each.
-    #[error("{0}")]
-    Doors(String),
-    /// Anything else. One or more sentences.
-    #[error("{0}")]
-    Other(String),
-}
-
-impl StartError {
-    /// The error type for Lambda, which asks for the form `Category.Reason`.
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Settings(_) => "Start.InvalidSettings",
-            Self::Toolbox(_) | Self::Doors(_) => "Start.InvalidTools",
-            Self::Other(_) => "Start.Failed",
-        }
-    }
-
-    fn of_panic(_: Box<dyn Any + Send>) -> Self {
-        Self::Other(String::from("The start panicked. The log says where."))
-    }
-}
 
 /// The whole life of a Lambda process: builds the handler, then serves until the Runtime API goes away. Call it from
 /// `main`, and build the handler in the closure:
 ///
 /// ```no_run
-/// # use action_group::{handler::Handler, runtime};
-/// # async fn handler() -> Result<Handler, runtime::StartError> { Err(runtime::StartError::Other(String::new())) }
+/// # use action_group::{handler::Handler, runtime, start::StartError};
+/// # async fn handler() -> Result<Handler, StartError> { Err(StartError::Other(String::new())) }
 /// fn main() -> std::process::ExitCode {
 ///     runtime::main(async || handler().await)
 /// }
 /// ```
-pub fn main<S: Serve>(build: impl AsyncFnOnce() -> Result<S, StartError>) -> ExitCode {
+///
+/// An error of the start is told to Lambda, by its type, and to the log. Its type should have the form `Category.Reason`.
+pub fn main<S: Serve, E: Into<FunctionError>>(build: impl AsyncFnOnce() -> Result<S, E>) -> ExitCode {
     init_logs(LogFormat::Json, log_filter(&mut Env::process())); // a bad level is reported together with the other settings
     let Ok(address) = std::env::var("AWS_LAMBDA_RUNTIME_API") else {
         eprintln!("{NO_RUNTIME_API}");
@@ -156,10 +92,10 @@ not set, so it runs neither on Lambda nor under `cargo lambda watch`. To run the
 
     cargo run -- invoke events/converse/get-order.json";
 
-fn live<S: Serve>(
+fn live<S: Serve, E: Into<FunctionError>>(
     address: &str,
     concurrency: usize,
-    build: impl AsyncFnOnce() -> Result<S, StartError>,
+    build: impl AsyncFnOnce() -> Result<S, E>,
 ) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("The function cannot start its threads: {error}.");
     let api = Api::at(address, concurrency).map_err(|error| error.to_string())?;
@@ -170,14 +106,15 @@ fn live<S: Serve>(
         .build()
         .map_err(cannot)?;
 
-    let start = work.block_on(AssertUnwindSafe(build()).catch_unwind());
-    let end = match start.map_err(StartError::of_panic).flatten() {
+    let start = match work.block_on(AssertUnwindSafe(build()).catch_unwind()) {
+        Ok(started) => started.map_err(Into::into),
+        Err(_) => Err(FunctionError::new("Start.Failed", "The start panicked. The log says where.")),
+    };
+    let end = match start {
         Ok(handler) => own.block_on(until_the_end(&api, work.handle(), concurrency, Arc::new(handler), end::asked())),
         Err(error) => {
-            let sentence = error.to_string();
-            let told = FunctionError::new(error.name(), sentence.clone());
-            own.block_on(api.fail_start(&told));
-            Err(sentence)
+            own.block_on(api.fail_start(&error));
+            Err(error.error_message)
         }
     };
     work.shutdown_background(); // a thread that a tool blocks would hold up the end

@@ -7,8 +7,8 @@ use futures_util::future::join_all;
 use lambda_runtime_api_client::BoxError;
 use tokio::{runtime::Handle, select, time::Instant};
 
-use super::{Answer, Api, ApiError, api::Delivery, guard, invocation::Incoming};
-use crate::{ending::Ending, handler::Invocation};
+use super::{Answer, Api, ApiError, Invocation, api::Delivery, guard, invocation::Incoming};
+use crate::ending::Ending;
 
 /// Serves invocations, `concurrency` at a time, each on a thread of `work`, until `ending` begins.
 ///

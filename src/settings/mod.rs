@@ -5,7 +5,7 @@
 //! [`Env`], so that their faults come out together with these:
 //!
 //! ```
-//! use action_group::settings::{Env, Settings};
+//! use action_group::{env::Env, settings::Settings};
 //!
 //! let mut env = Env::of([("IDEMPOTENCY_TABLE", "tool-records"), ("RESERVE_MS", "800")]);
 //! let settings = Settings::read(&mut env);
@@ -14,16 +14,14 @@
 //! assert!(env.finish().is_err()); // ORDERS_TABLE is not set
 //! ```
 
-mod env;
-mod log_filter;
-
 use std::{ops::RangeInclusive, time::Duration};
 
-pub use self::env::{Env, SettingsError};
-pub(crate) use self::log_filter::log_filter;
 use crate::{
-    conversation_guard::Limits,
+    aws::RetryMode,
+    conversation_guard::ConversationLimits,
     door::{DOORS, Door, named},
+    env::{Env, log_filter},
+    runtime::LONGEST,
 };
 
 /// The time kept back before the deadline.
@@ -33,16 +31,10 @@ const RESERVE_RANGE: RangeInclusive<u64> = 250..=10_000;
 /// The time for an invocation whose host gives no usable deadline.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(25);
 const BUDGET_RANGE: RangeInclusive<u64> = 1_000..=900_000;
-
-/// How AWS clients retry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RetryMode {
-    /// With growing waits, and after a throttle more slowly for every request of this process.
-    #[default]
-    Adaptive,
-    /// With growing waits.
-    Standard,
-}
+const _: () = assert!(
+    Duration::from_millis(*BUDGET_RANGE.end()).as_millis() == LONGEST.as_millis(),
+    "the longest budget is the longest time of an invocation"
+);
 
 /// What the function itself needs to know; tools have their own settings.
 #[derive(Clone, Debug)]
@@ -64,15 +56,12 @@ pub struct Settings {
     /// `CONVERSATION_MAX_CALLS`, `CONVERSATION_MAX_CONSECUTIVE_FAILURES`, `CONVERSATION_MAX_IDENTICAL_FAILURES`: the limits
     /// of a conversation whose loop others run.
     /// Default: none.
-    pub limits: Limits,
+    pub limits: ConversationLimits,
     /// `DOORS`: the doors that are open, in the order of detection. Default: all.
     pub doors: Vec<&'static Door>,
 }
 
 impl Settings {
-    /// The longest [`Settings::default_budget`].
-    pub const LONGEST_BUDGET: Duration = Duration::from_millis(*BUDGET_RANGE.end());
-
     /// Reads them. Faults are in `env`: call [`Env::finish`] before you use any of this.
     pub fn read(env: &mut Env) -> Self {
         let settings = Self {
@@ -129,7 +118,7 @@ fn identity_header(text: &str) -> Option<String> {
     (!is_secret).then(|| text.to_owned())
 }
 
-fn limits(env: &mut Env) -> Limits {
+fn limits(env: &mut Env) -> ConversationLimits {
     let mut limit = |name, most: u32| {
         let valid = format!("a whole number from 1 to {most}, or not set for no limit");
         env.optional(name, &valid, |text| {
@@ -137,7 +126,7 @@ fn limits(env: &mut Env) -> Limits {
             text.parse().ok().filter(|limit| is_plain && (1..=most).contains(limit))
         })
     };
-    Limits {
+    ConversationLimits {
         calls: limit("CONVERSATION_MAX_CALLS", 100_000),
         consecutive_failures: limit("CONVERSATION_MAX_CONSECUTIVE_FAILURES", 1_000),
         identical_failures: limit("CONVERSATION_MAX_IDENTICAL_FAILURES", 1_000),
@@ -169,6 +158,7 @@ fn doors(env: &mut Env) -> Vec<&'static Door> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::env::SettingsError;
 
     const TABLE: (&str, &str) = ("IDEMPOTENCY_TABLE", "records");
 
@@ -247,7 +237,8 @@ mod tests {
             ("CONVERSATION_MAX_CONSECUTIVE_FAILURES", "5"),
             ("CONVERSATION_MAX_IDENTICAL_FAILURES", "3"),
         ];
-        let expected = Limits { calls: Some(50), consecutive_failures: Some(5), identical_failures: Some(3) };
+        let expected =
+            ConversationLimits { calls: Some(50), consecutive_failures: Some(5), identical_failures: Some(3) };
         assert_eq!(read(&limits).unwrap().limits, expected);
         for bad in ["0", "-1", "+1", "1.5", "many", "100001", "99999999999"] {
             for (name, _) in limits {

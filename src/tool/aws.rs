@@ -12,27 +12,13 @@
 //! before it comes here. The SDK's error becomes the cause: its code is in the log, and no word of it
 //! reaches the model.
 
-use std::{error::Error, io, time::SystemTime};
+use std::{error::Error, time::SystemTime};
 
 use aws_sdk_dynamodb::{config::http::HttpResponse, error::SdkError};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use super::{ToolError, name_of_sdk, retry_after};
-
-/// The codes by which AWS services throttle. DynamoDB and SES use several of them.
-pub(crate) const THROTTLING: [&str; 11] = [
-    "BandwidthLimitExceeded",
-    "LimitExceededException",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "RequestThrottled",
-    "RequestThrottledException",
-    "SlowDown",
-    "ThrottledException",
-    "Throttling",
-    "ThrottlingException",
-    "TooManyRequestsException",
-];
+use crate::aws::{Meaning, meaning};
 
 impl ToolError {
     /// The error of an AWS client with its usual retries: they have been made, so that nobody repeats them.
@@ -66,56 +52,10 @@ impl ToolError {
     }
 }
 
-/// What a failed call of an AWS client says about the request that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
-    /// The service is too busy; nothing was done.
-    Throttled,
-    /// Nothing was sent.
-    NeverSent,
-    /// It may have been done.
-    NoAnswer,
-    /// The service does not take the request, or it could not be built; nothing was done.
-    Refused,
-}
-
-/// Reads it, for tools and for the record table alike.
-pub(crate) fn meaning<E>(error: &SdkError<E, HttpResponse>) -> Meaning
-where
-    E: ProvideErrorMetadata + Error + 'static,
-{
-    match error {
-        SdkError::ConstructionFailure(_) => Meaning::Refused,
-        SdkError::DispatchFailure(_) if connection_was_refused(error) => Meaning::NeverSent,
-        SdkError::ServiceError(answer) => match answer.err().code() {
-            Some(code) if THROTTLING.contains(&code) => Meaning::Throttled,
-            _ if answer.raw().status().as_u16() == 429 => Meaning::Throttled,
-            _ if answer.raw().status().is_server_error() => Meaning::NoAnswer,
-            _ => Meaning::Refused,
-        },
-        _ => Meaning::NoAnswer,
-    }
-}
-
-/// Whether no connection came about. Only kinds that cannot arise later count; a name that does not resolve and a
-/// connection that takes too long have no kind of their own, and stay "no answer".
-pub(crate) fn connection_was_refused(error: &(dyn Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            let kinds =
-                [io::ErrorKind::ConnectionRefused, io::ErrorKind::HostUnreachable, io::ErrorKind::NetworkUnreachable];
-            if kinds.contains(&error.kind()) {
-                return true;
-            }
-        }
-        cause = error.source();
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use aws_sdk_dynamodb::operation::get_item::GetItemError;
     use aws_smithy_runtime_api::client::result::ConnectorError;
     use aws_smithy_types::{body::SdkBody, error::ErrorMetadata};

@@ -69,7 +69,6 @@ pub use self::{
     toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
 };
 pub(crate) use self::{
-    aws::{Meaning, THROTTLING, connection_was_refused, meaning},
     fault::{Named, name_of_sdk, well_known as fault_of},
     http::retry_after,
 };

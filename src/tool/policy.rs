@@ -156,10 +156,18 @@ impl<A> Policy<A> {
         self
     }
 
-    /// The last sentence of a failure: when nothing was changed, and when it is not known.
+    /// The last sentence of a failure after which nothing was changed, for example `No refund was made.`
     #[must_use]
-    pub fn wording(mut self, nothing: impl Into<Cow<'static, str>>, unknown: impl Into<Cow<'static, str>>) -> Self {
-        self.wording = Wording { nothing: nothing.into(), unknown: unknown.into() };
+    pub fn when_nothing_changed(mut self, sentence: impl Into<Cow<'static, str>>) -> Self {
+        self.wording.nothing = sentence.into();
+        self
+    }
+
+    /// The last sentence of a failure after which it is not known whether anything was changed: it says so, and how to find
+    /// out.
+    #[must_use]
+    pub fn when_unknown(mut self, sentence: impl Into<Cow<'static, str>>) -> Self {
+        self.wording.unknown = sentence.into();
         self
     }
 }

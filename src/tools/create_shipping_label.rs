@@ -41,7 +41,8 @@ impl Tool for CreateShippingLabel {
     fn policy(&self) -> Policy<Args> {
         Policy::new(Effect::Keyed)
             .scope(Scope::Deployment)
-            .wording("No label was made.", "It is not known whether the label was made.")
+            .when_nothing_changed("No label was made.")
+            .when_unknown("It is not known whether the label was made.")
     }
 
     async fn call(&self, args: Args, context: &CallContext) -> Result<Success<LabelMade>, ToolError> {

@@ -18,7 +18,7 @@ use std::{fmt, sync::Arc};
 use aws_config::SdkConfig;
 
 use crate::{
-    settings::Env,
+    env::Env,
     tool::{Toolbox, ToolboxError},
 };
 

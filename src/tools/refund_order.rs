@@ -51,10 +51,8 @@ impl Tool for RefundOrder {
             .key(|args: &Args| json!([args.order_id, args.amount_cents]))
             .scope(Scope::Deployment)
             .approve_when(|args: &Args| args.amount_cents > APPROVAL_ABOVE)
-            .wording(
-                "No refund was made.",
-                "It is not known whether the refund was made. Call get_order to see what was refunded.",
-            )
+            .when_nothing_changed("No refund was made.")
+            .when_unknown("It is not known whether the refund was made. Call get_order to see what was refunded.")
     }
 
     async fn call(&self, args: Args, context: &CallContext) -> Result<Success<Receipt>, ToolError> {

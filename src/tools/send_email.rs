@@ -44,10 +44,9 @@ impl Tool for SendEmail {
     type Output = Sent;
 
     fn policy(&self) -> Policy<Args> {
-        Policy::new(Effect::Once).wording(
-            "No e-mail was sent.",
-            "It is not known whether the e-mail was sent. Ask the recipient before you send it again.",
-        )
+        Policy::new(Effect::Once)
+            .when_nothing_changed("No e-mail was sent.")
+            .when_unknown("It is not known whether the e-mail was sent. Ask the recipient before you send it again.")
     }
 
     async fn call(&self, args: Args, context: &CallContext) -> Result<Success<Sent>, ToolError> {

@@ -87,7 +87,8 @@ impl Tool for Pays {
     fn policy(&self) -> Policy<Pay> {
         Policy::new(Effect::Keyed)
             .approve_when(|pay: &Pay| pay.amount > 100)
-            .wording("Nothing was paid.", "It may have been paid. Look at the account.")
+            .when_nothing_changed("Nothing was paid.")
+            .when_unknown("It may have been paid. Look at the account.")
     }
 
     async fn call(&self, pay: Pay, context: &CallContext) -> Result<Success<Value>, ToolError> {
@@ -108,7 +109,9 @@ impl Tool for Mails {
     type Output = Value;
 
     fn policy(&self) -> Policy<Mail> {
-        Policy::new(Effect::Once).wording("No mail was sent.", "The mail may have been sent. Ask the recipient.")
+        Policy::new(Effect::Once)
+            .when_nothing_changed("No mail was sent.")
+            .when_unknown("The mail may have been sent. Ask the recipient.")
     }
 
     async fn call(&self, mail: Mail, context: &CallContext) -> Result<Success<Value>, ToolError> {

@@ -55,7 +55,9 @@ impl Tool for Acts {
     type Output = Value;
 
     fn policy(&self) -> Policy<Nothing> {
-        Policy::new(self.effect).wording("Nothing was done.", "It is not known whether it was done.")
+        Policy::new(self.effect)
+            .when_nothing_changed("Nothing was done.")
+            .when_unknown("It is not known whether it was done.")
     }
 
     async fn call(&self, _: Nothing, _: &CallContext) -> Result<Success<Value>, ToolError> {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use action_group::{
     call::{Arguments, Call, Deadline, Pipeline, Room, Surroundings},
     clock::Clock,
-    conversation_guard::Limits,
+    conversation_guard::ConversationLimits,
     door::DOORS,
     handler::Terms,
     idempotency::Store,
@@ -35,7 +35,7 @@ pub fn terms(time: Duration) -> Terms {
         reserve: RESERVE,
         default_budget: time,
         identity_header: None,
-        limits: Limits::default(),
+        limits: ConversationLimits::default(),
         doors: DOORS.iter().collect(),
     }
 }

@@ -10,7 +10,7 @@ use aws_sdk_bedrockruntime::{
     error::BoxError,
 };
 
-use crate::{agent::drive::Heard, tool::THROTTLING};
+use crate::{agent::drive::Heard, aws::THROTTLING};
 
 /// For each attempt that has begun, whether it was throttled. Clones share it.
 #[derive(Clone, Debug, Default)]

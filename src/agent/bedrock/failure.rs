@@ -23,7 +23,7 @@ use aws_smithy_types::event_stream::RawMessage;
 
 use crate::{
     agent::model::{ModelFailure, ModelFailureKind as Kind},
-    tool::THROTTLING,
+    aws::THROTTLING,
 };
 
 /// What an error of a request means.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     call::Standing,
-    door,
+    door::tool_result,
     outcome::{Changed, Failure, FailureKind, Outcome},
     tool::Effect,
 };
@@ -131,7 +131,7 @@ impl AgentRun {
                 entry.fate = Fate::of(&outcome);
                 let text = outcome.failure().map(Failure::message).unwrap_or_default();
                 // What the door writes has this shape.
-                let result = serde_json::from_value(door::result_of(id, outcome));
+                let result = serde_json::from_value(tool_result::of(id, outcome));
                 history::legal_result(result.unwrap_or_else(|_| history::error(id, &text)))
             };
             entry.answered = true;

@@ -34,7 +34,7 @@ use super::{
     limits::{Limits, TimeLeft},
     model::{ModelFailure, ModelReply, ModelRequest},
     report::{Item, Report},
-    stop::{Ended, Stop, ended},
+    stop::{ReplyEnd, Stop, end_of_reply},
     tools::Tools,
     usage::Usage,
     words::{self, Why},
@@ -178,23 +178,23 @@ impl AgentRun {
             self.measured = Measured::new(self.messages.len(), &usage);
         }
         self.turn.last_words.clear();
-        let ended = ended(&stop_reason, !wanted.is_empty());
+        let ended = end_of_reply(&stop_reason, !wanted.is_empty());
         match (self.turn.closing, ended) {
             (Some(stop), _) => {
-                if wanted.is_empty() && ended == Ended::Whole {
+                if wanted.is_empty() && ended == ReplyEnd::Whole {
                     self.turn.last_words = text;
                 }
                 self.close(wanted, Why::Closing, stop);
             }
-            (None, Ended::Over(stop)) => {
+            (None, ReplyEnd::Over(stop)) => {
                 self.turn.last_words = text;
                 self.turn.reason = (stop == Stop::UnknownStopReason).then(|| words::shown(&stop_reason));
                 self.close(wanted, Why::Over(stop), stop);
             }
-            (None, Ended::Broken(stop)) => self.once_more(wanted, stop),
-            (None, Ended::Whole) if !wanted.is_empty() => self.take_up(wanted),
-            (None, Ended::Whole) if text.is_empty() => self.once_more(wanted, Stop::EmptyAnswer),
-            (None, Ended::Whole) => {
+            (None, ReplyEnd::Broken(stop)) => self.once_more(wanted, stop),
+            (None, ReplyEnd::Whole) if !wanted.is_empty() => self.take_up(wanted),
+            (None, ReplyEnd::Whole) if text.is_empty() => self.once_more(wanted, Stop::EmptyAnswer),
+            (None, ReplyEnd::Whole) => {
                 self.turn.last_words = text;
                 self.turn.phase = Phase::Over(Stop::EndTurn);
             }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{
     super::{
+        asking::WAITS_FOR,
         record::{Item, State, n, s},
         request::{StoreError, within},
         store::Store,
@@ -20,8 +21,6 @@ use super::{
 
 /// The index of the calls that wait, the oldest first.
 pub const WAITING: &str = "waiting";
-/// The attribute that puts a record there, and what all that wait have in it.
-pub(super) const WAITS_FOR: (&str, &str) = ("waits_for", "approval");
 
 /// A list is cut after so many calls, so many bytes of arguments as the answer has them, or so much time, whichever comes first: an
 /// answer of Lambda holds six megabytes, and the approver has 30 seconds. What the last page has brought is still in it: a megabyte

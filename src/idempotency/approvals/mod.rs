@@ -15,7 +15,6 @@
 //! last line are `outcome_unknown` instead: that the call waits, or is refused, does not say that nothing was changed. And
 //! the approval counts as long as the record would, since the record keeps the doubt.
 
-mod asking;
 mod decision;
 mod id;
 mod list;
@@ -26,12 +25,14 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 
 pub use self::{
-    asking::{AskedBy, Asking},
     decision::{APPROVED_FOR, ApprovalError, Verdict},
     id::{ApprovalId, NoApprovalId},
     list::{ListError, WAITING, Waiting},
 };
-use super::record::{Item, State, effect_of, s};
+use super::{
+    asking::AskedBy,
+    record::{Item, State, effect_of, s},
+};
 use crate::{clock::Timestamp, readable, tool::Effect};
 
 /// How long one request to the table may take.

@@ -14,6 +14,7 @@
 //! It does not retry. The pipeline does, by what the error says: one layer retries.
 
 mod answer;
+mod retry_after;
 
 use std::{
     sync::OnceLock,
@@ -25,7 +26,7 @@ use bytes::BytesMut;
 use super::ToolError;
 
 pub use self::answer::HttpAnswer;
-pub(crate) use self::answer::retry_after;
+pub(crate) use self::retry_after::retry_after;
 
 /// The longest wait for a connection. A connection that does not come about is tried again: nothing was sent.
 const CONNECT: Duration = Duration::from_secs(1);

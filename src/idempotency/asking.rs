@@ -7,11 +7,11 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    super::record::{Item, s},
-    list::WAITS_FOR,
-};
+use super::record::{Item, s};
 use crate::{readable, tool::Caller};
+
+/// The attribute that puts a record into the index of what waits, and what all that wait have in it.
+pub(super) const WAITS_FOR: (&str, &str) = ("waits_for", "approval");
 
 /// So many characters of a name are kept: the person needs to tell callers apart, and a caller may send a long one.
 const NAME_MAX: usize = 256;
@@ -44,7 +44,7 @@ impl Asking {
     }
 
     /// The attributes that keep it, and have it listed, and their values.
-    pub(in super::super) fn attributes(&self) -> [(&'static str, AttributeValue); 3] {
+    pub(super) fn attributes(&self) -> [(&'static str, AttributeValue); 3] {
         let by = AttributeValue::M(self.by.to_item());
         [("arguments", s(&self.arguments)), ("asked_by", by), (WAITS_FOR.0, s(WAITS_FOR.1))]
     }

@@ -45,7 +45,7 @@ mod tests {
     use tracing::Level;
 
     use super::*;
-    use crate::settings::SettingsError;
+    use crate::env::SettingsError;
 
     fn read(variables: &[(&str, &str)]) -> Result<Targets, SettingsError> {
         let mut env = Env::of(variables.iter().copied());

@@ -1,4 +1,4 @@
-//! The configuration of every AWS client, made in one place.
+//! The configuration of every AWS client, made in one place, and what a failed call of one means (`failure`).
 //!
 //! | what | value | why |
 //! | --- | --- | --- |
@@ -15,6 +15,8 @@
 //! TLS is rustls over ring. AWS-LC, the SDK's default, seeds its generator by CPU jitter, which puts 30 to 45 ms of CPU
 //! into the first TLS call of a process; ring does not, and makes the binary smaller (`docs/performance.md`).
 
+mod failure;
+
 use std::time::Duration;
 
 use aws_config::{
@@ -26,7 +28,7 @@ use aws_smithy_http_client::{
     tls::{Provider, rustls_provider::CryptoMode},
 };
 
-use crate::settings::RetryMode;
+pub(crate) use self::failure::{Meaning, THROTTLING, connection_was_refused, meaning};
 
 /// Attempts of an AWS client, the first included. The pipeline does not retry what a client has retried.
 const MAX_ATTEMPTS: u32 = 3;
@@ -34,6 +36,16 @@ const MAX_ATTEMPTS: u32 = 3;
 const IDLE: Duration = Duration::from_secs(20);
 /// The time that an answer may stand still.
 const STALLED: Duration = Duration::from_secs(5);
+
+/// How AWS clients retry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryMode {
+    /// With growing waits, and after a throttle more slowly for every request of this process.
+    #[default]
+    Adaptive,
+    /// With growing waits.
+    Standard,
+}
 
 /// Region and credentials from the environment, as Lambda sets them.
 pub async fn sdk_config(mode: RetryMode) -> SdkConfig {

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use action_group::settings::Env;
+//! use action_group::env::Env;
 //!
 //! let mut env = Env::of([("PAUSE_MS", "soon"), ("DRY_RUN", "false")]);
 //! let _pause = env.millis("PAUSE_MS", Duration::from_millis(200), 10..=5_000);
@@ -20,6 +20,8 @@
 //! assert!(faults.faults()[1].starts_with("ORDERS_TABLE is not set. It must be the name or the ARN of a DynamoDB table"));
 //! ```
 
+mod log_filter;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
@@ -28,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+pub(crate) use self::log_filter::log_filter;
 use crate::arguments::is_email;
 
 /// The longest part of a faulty value that is shown.

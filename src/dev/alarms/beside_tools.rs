@@ -1,0 +1,95 @@
+//! The alarms of what the tools run on and beside: the function, its process, its tables, and the model that the loop asks.
+
+use serde_json::{Value, json};
+
+use super::shape::{PERIOD, alarm, percent, query};
+
+/// The alarms of a function, which a parameter names.
+pub(super) fn of_function(prefix: &str, parameter: &str, what: &str) -> [(String, Value); 2] {
+    let one = |metric: &str, least: u32| {
+        json!({
+            "Namespace": "AWS/Lambda",
+            "MetricName": metric,
+            "Dimensions": [{"Name": "FunctionName", "Value": {"Ref": parameter}}],
+            "Statistic": "Sum",
+            "Period": PERIOD,
+            "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+            "Threshold": least,
+        })
+    };
+    let errors = alarm(one("Errors", 5), (1, 1), &format!("{what} end with an error."), "function-errors");
+    let throttles = alarm(one("Throttles", 1), (1, 1), &format!("{what} are throttled."), "function-throttled");
+    [(format!("{prefix}Errors"), errors), (format!("{prefix}Throttled"), throttles)]
+}
+
+/// The alarm of a table.
+pub(super) fn of_table(table: &str) -> Value {
+    let dimensions = json!([{"Name": "TableName", "Value": {"Ref": table}}]);
+    let metric = |name: &str| json!({"Namespace": "AWS/DynamoDB", "MetricName": name, "Dimensions": dimensions});
+    let own = json!({
+        // Neither metric is there while nothing is throttled; the sum takes those that are.
+        "Metrics": [
+            {"Id": "throttled", "Label": "throttled", "Expression": "SUM(METRICS())"},
+            query("reads", &metric("ReadThrottleEvents")),
+            query("writes", &metric("WriteThrottleEvents")),
+        ],
+        "ComparisonOperator": "GreaterThanThreshold",
+        "Threshold": 0,
+    });
+    alarm(own, (1, 1), &format!("{table}: requests are throttled."), "throttled-table")
+}
+
+/// The name of the metric that [`dead_processes`] makes of Lambda's own log lines.
+const DEAD_PROCESSES: &str = "DeadProcesses";
+
+/// Lambda's report of an invocation that it has ended, or whose process has ended itself.
+pub(super) fn dead_processes(log_group: &str) -> Value {
+    let pattern = "{ $.type = \"platform.report\" && ($.record.status = \"timeout\" || $.record.errorType = \"Runtime.*\" || $.record.errorType = \"Sandbox.*\") }";
+    json!({
+        "Type": "AWS::Logs::MetricFilter",
+        "Properties": {
+            "LogGroupName": {"Ref": log_group},
+            "FilterPattern": pattern,
+            "MetricTransformations": [{
+                "MetricNamespace": {"Fn::Sub": "${Namespace}/${Service}"},
+                "MetricName": DEAD_PROCESSES,
+                "MetricValue": "1",
+                "Unit": "Count",
+            }],
+        },
+    })
+}
+
+/// The alarm on that metric.
+pub(super) fn dead_process() -> Value {
+    let own = json!({
+        "Namespace": {"Fn::Sub": "${Namespace}/${Service}"},
+        "MetricName": DEAD_PROCESSES,
+        "Statistic": "Sum",
+        "Period": PERIOD,
+        "ComparisonOperator": "GreaterThanThreshold",
+        "Threshold": 0,
+    });
+    alarm(own, (1, 1), "Lambda had to end an invocation, or its process ended itself.", "dead-process")
+}
+
+/// The alarms of the model that the loop asks. Of all its metrics these two call for a person: throttles and failures that
+/// the SDK or the loop has mended end no turn, and tokens and money have their limits.
+pub(super) fn of_model() -> [(&'static str, Value); 2] {
+    let metric = |name: &str| {
+        let dimensions = json!([{"Name": "Service", "Value": {"Ref": "Service"}}]);
+        json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
+    };
+    let mut errors = percent(&metric("ModelErrors"), &metric("ModelRequests"));
+    errors["ComparisonOperator"] = "GreaterThanThreshold".into();
+    errors["Threshold"] = json!({"Ref": "FaultPercent"});
+    let mut denied = metric("ModelDenied");
+    denied["Statistic"] = "Sum".into();
+    denied["Period"] = PERIOD.into();
+    denied["ComparisonOperator"] = "GreaterThanThreshold".into();
+    denied["Threshold"] = 0.into();
+    [
+        ("LoopModelErrors", alarm(errors, (2, 3), "too many requests to the model fail.", "model-errors")),
+        ("LoopModelDenied", alarm(denied, (1, 1), "the model may not be used.", "model-denied")),
+    ]
+}
