@@ -173,7 +173,11 @@ fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
     // The loop runs the same tools, and counts their calls in the same metrics.
     let of_loop =
         [("LoopDeadProcesses", dead_processes("LoopLogGroup")), ("LoopTableThrottled", of_table("LoopTable"))];
-    let of_loop = of_loop.into_iter().chain(of_model()).map(|(name, resource)| (String::from(name), resource));
+    let of_loop = of_loop
+        .into_iter()
+        .chain(of_model())
+        .chain([of_turns()])
+        .map(|(name, resource)| (String::from(name), resource));
     resources.extend(of_loop.chain(of_function("Loop", "LoopName", "turns of the loop")).map(
         |(name, mut resource)| {
             resource["Condition"] = "HasLoop".into();
@@ -251,25 +255,38 @@ fn percent(counted: &Value, calls: &Value) -> Value {
     ]})
 }
 
-/// The alarms of the model that the loop asks. Of all its metrics these two call for a person: throttles and failures that
+/// The alarms of the model that the loop asks. Of all its metrics these two wake somebody: throttles and failures that
 /// the SDK or the loop has mended end no turn, and tokens and money have their limits.
 fn of_model() -> [(&'static str, Value); 2] {
-    let metric = |name: &str| {
-        let dimensions = json!([{"Name": "Service", "Value": {"Ref": "Service"}}]);
-        json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
-    };
-    let mut errors = percent(&metric("ModelErrors"), &metric("ModelRequests"));
+    let mut errors = percent(&loop_metric("ModelErrors"), &loop_metric("ModelRequests"));
     errors["ComparisonOperator"] = "GreaterThanThreshold".into();
     errors["Threshold"] = json!({"Ref": "FaultPercent"});
-    let mut denied = metric("ModelDenied");
-    denied["Statistic"] = "Sum".into();
-    denied["Period"] = PERIOD.into();
-    denied["ComparisonOperator"] = "GreaterThanThreshold".into();
-    denied["Threshold"] = 0.into();
+    let denied = any_of_the_loop("ModelDenied");
     [
         ("LoopModelErrors", alarm(errors, (2, 3), "too many requests to the model fail.", "model-errors")),
         ("LoopModelDenied", alarm(denied, (1, 1), "the model may not be used.", "model-denied")),
     ]
+}
+
+/// That a turn waits for a person. The loop asks before anything of a batch runs, so that the tools' own metrics do not count it.
+fn of_turns() -> (&'static str, Value) {
+    let (own, says) = (any_of_the_loop("StopAwaitingApproval"), "a turn of the loop waits for a person's approval.");
+    ("LoopTurnAwaitsApproval", alarm_for(Tells::Approvers, own, (1, 1), says, "approval-required"))
+}
+
+fn loop_metric(name: &str) -> Value {
+    let dimensions = json!([{"Name": "Service", "Value": {"Ref": "Service"}}]);
+    json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
+}
+
+/// An alarm's metric that should not be counted at all.
+fn any_of_the_loop(name: &str) -> Value {
+    let mut own = loop_metric(name);
+    own["Statistic"] = "Sum".into();
+    own["Period"] = PERIOD.into();
+    own["ComparisonOperator"] = "GreaterThanThreshold".into();
+    own["Threshold"] = 0.into();
+    own
 }
 
 /// A metric that an expression works with.
