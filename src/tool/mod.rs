@@ -70,7 +70,7 @@ pub use self::{
 };
 pub(crate) use self::{
     aws::{Meaning, THROTTLING, connection_was_refused, meaning},
-    fault::{Named, name_of_sdk, well_known as fault_of},
+    fault::{Named, code_of, name_of_sdk, well_known as fault_of},
     http::retry_after,
 };
 
