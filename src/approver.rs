@@ -21,6 +21,8 @@
 //! with the same arguments; an id that is cut, a key, or the id of what waits no more decides nothing. `by` stands in the log, and with its
 //! time in the record (`decided_by`, `decided_at`), also in that of a call that is done.
 
+use std::error::Error;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -28,9 +30,8 @@ use crate::{
     aws::{self, RetryMode},
     clock::Clock,
     env::Env,
-    idempotency::{Store, Verdict},
-    runtime::{Answer, Serve},
-    runtime::{FunctionError, Invocation},
+    idempotency::{Store, StoreError, Verdict},
+    runtime::{Answer, FunctionError, Invocation, Serve},
     start::StartError,
 };
 
@@ -79,7 +80,7 @@ impl Approver {
     async fn answer(&self, request: Request) -> Result<Value, String> {
         match request {
             Request::List { after } => {
-                let waiting = self.store.pending(after.as_deref()).await.map_err(|error| error.to_string())?;
+                let waiting = self.store.pending(after.as_deref()).await.map_err(|error| told(&error))?;
                 Ok(json!({"ok": true, "pending": waiting.calls, "next": waiting.next}))
             }
             Request::Approve { id, by } => self.decide(&id, &by, Verdict::Approve).await,
@@ -91,10 +92,18 @@ impl Approver {
         if by.trim().is_empty() {
             return Err(String::from("\"by\" must name the person who decides."));
         }
-        let call = self.store.decide_approval(id, by, verdict).await.map_err(|error| error.to_string())?;
+        let call = self.store.decide_approval(id, by, verdict).await.map_err(|error| told(&error))?;
         tracing::info!(key = call.key, tool = call.tool, by, verdict = ?verdict, "decided");
         Ok(json!({"ok": true, "decided": call}))
     }
+}
+
+/// What the person is told. Where it was the table's doing, the log names the cause for whoever can mend it.
+fn told(error: &(dyn Error + 'static)) -> String {
+    if let Some(error) = error.source().and_then(|source| source.downcast_ref::<StoreError>()) {
+        tracing::warn!(operation = error.operation, kind = ?error.kind, fault = error.cause(), "the record table failed");
+    }
+    error.to_string()
 }
 
 impl Serve for Approver {

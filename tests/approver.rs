@@ -7,7 +7,7 @@ mod support;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use support::{Event, Function, World};
+use support::{Event, Function, WRONG, World};
 
 const TOOLS: &str = env!("CARGO_BIN_EXE_action-group");
 const APPROVER: &str = env!("CARGO_BIN_EXE_approver");
@@ -109,6 +109,29 @@ async fn a_request_that_is_none_and_a_decision_of_nobody_are_refused() {
     let nobody = asked(&mut approver, decision("approve", &pending[0]["id"], " ")).await;
     assert_eq!(nobody["ok"], false);
     assert_eq!(waiting(&mut approver).await, pending);
+}
+
+/// The index is missing, or may not be read. Whoever has to mend it reads in the log what it was.
+#[tokio::test]
+async fn why_the_table_refuses_a_person_is_in_the_log() {
+    let mut world = World::start(TOOLS).await;
+    let mut approver = world.beside(APPROVER).await;
+    status(&mut world.function, refund(60_000)).await;
+    let shown = waiting(&mut approver).await.remove(0);
+    let requests = [("Query", json!({"action": "list"})), ("GetItem", decision("approve", &shown["id"], "ada"))];
+    for (operation, request) in requests {
+        world.faults.misbehave(operation, [WRONG]);
+        let refused = asked(&mut approver, request).await;
+        assert!(refused["error"].as_str().expect("a sentence").contains("ValidationException"), "{refused}");
+        let has_line = |output: &str| {
+            let of_it = format!("\"operation\":\"{operation}\"");
+            let is_it = |line: &str| {
+                ["the record table failed", "ValidationException", &of_it].iter().all(|part| line.contains(part))
+            };
+            output.lines().any(is_it)
+        };
+        approver.output_when(has_line).await;
+    }
 }
 
 /// The commands of the first block of a document that approves something, without the program's name.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use action_group::{
-    agent::metrics::OF_REQUESTS,
+    agent::metrics::{OF_REQUESTS, OF_TURNS},
     call::longest,
     dev::{self, alarms, dashboard, stacks},
     env::Env,
@@ -126,14 +126,19 @@ fn every_metric_on_the_dashboard_and_in_the_alarms_exists_and_every_metric_is_sh
     let shown: BTreeSet<_> = on_the_dashboard().into_iter().map(|(_, metric)| metric).collect();
     let known: BTreeSet<_> = metrics::METRICS.iter().map(|metric| metric.name.to_owned()).collect();
     assert_eq!(shown, known);
-    let of_requests: BTreeSet<_> = OF_REQUESTS.iter().map(|metric| metric.name.to_owned()).collect();
+    let of_the_loop: BTreeSet<_> = OF_REQUESTS
+        .iter()
+        .map(|metric| metric.name)
+        .chain(OF_TURNS.iter().map(|metric| metric.name))
+        .map(String::from)
+        .collect();
     let mut ours = 0;
     for (name, lines) in alarms_by_name() {
-        let is_of_loop = name.starts_with("LoopModel");
+        let is_of_loop = name.starts_with("LoopModel") || name.starts_with("LoopTurn");
         if !is_of_loop && !lines.iter().any(|line| line.trim() == "- Name: \"Tool\"") {
             continue; // of the function or a table
         }
-        let known = if is_of_loop { &of_requests } else { &known };
+        let known = if is_of_loop { &of_the_loop } else { &known };
         for metric in values(&lines, "MetricName") {
             assert!(known.contains(&metric), "{name}: {metric}");
             ours += 1;
@@ -163,9 +168,11 @@ fn a_call_that_waits_tells_those_who_decide_and_a_persons_refusal_tells_nobody()
     let waiting: Vec<_> = alarms.values().filter(|lines| counts(lines, "ApprovalRequired")).collect();
     let with_effect = toolbox().iter().filter(|entry| entry.definition().effect != Effect::ReadOnly).count();
     assert_eq!(waiting.len(), with_effect, "a tool may ask in its own code");
+    // The loop asks before anything runs: of the tool there is no metric yet.
+    assert!(counts(&&alarms["LoopTurnAwaitsApproval"], "StopAwaitingApproval"));
     for (name, lines) in &alarms {
         let tells = |topic: &str| values(lines, "\"Ref\"").contains(&topic.to_owned());
-        let waits = counts(&lines, "ApprovalRequired");
+        let waits = counts(&lines, "ApprovalRequired") || counts(&lines, "StopAwaitingApproval");
         assert_eq!((tells("ApprovalTopicArn"), tells("TopicArn")), (waits, !waits), "{name}");
     }
     assert!(!alarms.values().any(|lines| counts(&lines, "RefusedByPerson")));
@@ -189,8 +196,9 @@ fn what_belongs_to_the_loop_is_watched_where_there_is_one() {
     };
     let watched: Vec<_> = resources.iter().filter(|(_, lines)| of_loop(lines)).map(|(name, _)| name.as_str()).collect();
     assert_eq!(watched, ["LoopDeadProcesses", "LoopErrors", "LoopTableThrottled", "LoopThrottled"]);
-    let own = resources.keys().filter(|name| name.starts_with("LoopModel")).collect::<Vec<_>>();
-    assert_eq!(own, ["LoopModelDenied", "LoopModelErrors"]);
+    let is_own = |name: &&String| name.starts_with("LoopModel") || name.starts_with("LoopTurn");
+    let own = resources.keys().filter(is_own).collect::<Vec<_>>();
+    assert_eq!(own, ["LoopModelDenied", "LoopModelErrors", "LoopTurnAwaitsApproval"]);
     for (name, lines) in resources {
         let condition = values(&lines, "Condition");
         assert_eq!(condition == ["HasLoop"], name.starts_with("Loop"), "{name}");

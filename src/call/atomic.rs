@@ -49,6 +49,7 @@ impl Pipeline {
                 },
                 Err(ended) => ended,
             };
+            let ended = run.judged(ended);
             if run.asks_for_approval(&ended) {
                 match self.ask(run, key, &mut claim, guard.take(), ended.text()).await? {
                     Entered::Go(approved) => guard = Some(approved),

@@ -55,7 +55,7 @@ impl Pipeline {
         loop {
             let ended = match run.attempt().await {
                 Ok(made) => return Ok(self.complete(run, &claim, guard, made).await),
-                Err(ended) => ended,
+                Err(ended) => run.judged(ended),
             };
             if run.asks_for_approval(&ended) {
                 match self.ask(run, key, &mut claim, Some(guard), ended.text()).await? {

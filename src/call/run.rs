@@ -149,6 +149,18 @@ impl Run<'_> {
         !self.approved && matches!(ended, Ended::Failed(error) if error.kind() == ToolErrorKind::ApprovalRequired)
     }
 
+    /// What an attempt comes to. To ask for the approval that the call has is a fault of the tool: to have the call wait again
+    /// would ask people who could give it nothing more.
+    pub(super) fn judged(&self, ended: Ended) -> Ended {
+        match ended {
+            Ended::Failed(error) if self.approved && error.kind() == ToolErrorKind::ApprovalRequired => {
+                let name = String::from("approval_required although approved");
+                Ended::Failed(ToolError::internal(name.as_str()).nothing_sent().named(name))
+            }
+            ended => ended,
+        }
+    }
+
     /// Waits until it is time for another attempt, or ends the call.
     pub(super) async fn retry_or_fail(&mut self, ended: &Ended) -> Result<(), Failure> {
         self.note(ended);

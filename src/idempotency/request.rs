@@ -72,6 +72,18 @@ impl StoreError {
         &self.cause
     }
 
+    /// What a person is told who asked for it; `again` where to ask again may help.
+    pub(super) fn told(&self, again: &str) -> String {
+        match self.kind {
+            StoreErrorKind::Fault => format!(
+                "The table of records refuses the request ({}): its name, its index `waiting` (which cannot be read while it is \
+                 being made) or the permissions are wrong. To ask again does not help before that is mended.",
+                self.cause
+            ),
+            _ => format!("The table of records does not answer. {again}"),
+        }
+    }
+
     /// What all attempts together say.
     pub(super) fn given(self, doubt: &Doubt) -> Self {
         if doubt.remains() { Self { kind: StoreErrorKind::NoAnswer, ..self } } else { self }

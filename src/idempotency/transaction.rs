@@ -18,7 +18,7 @@ use super::{
     request::{StoreError, StoreErrorKind, held, within},
     store::{FREE, Store, is_free, new_item},
 };
-use crate::clock::Timestamp;
+use crate::{clock::Timestamp, tool::code_of};
 
 /// What an atomic effect commits.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ fn outcome_of(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Result<
         None => {
             let is_malformed = reasons.iter().any(|reason| is(reason, "ValidationError"));
             let reason = reasons.iter().filter_map(CancellationReason::code).find(|code| *code != "None");
-            let reason = reason.map(str::to_owned);
+            let reason = code_of(reason);
             let mut error = StoreError::from_sdk(OPERATION, error);
             if let Some(reason) = reason {
                 error.cause = reason; // the code of the whole says only that it was cancelled
@@ -221,6 +221,17 @@ mod tests {
         assert!(matches!(ended, Ok(Commit::Conflict)), "{ended:?}");
         let error = outcome_of(cancelled(&["ThrottlingError", "ConditionalCheckFailed"])).expect_err("no outcome");
         assert_eq!(error.kind, StoreErrorKind::Refused);
+    }
+
+    /// The line of the call has it.
+    #[test]
+    fn the_reason_of_a_cancellation_is_its_cause_if_it_is_a_code() {
+        for (reason, cause) in
+            [("ThrottlingError", "ThrottlingError"), ("a reason with SECRET-1", "TransactionCanceledException")]
+        {
+            let error = outcome_of(cancelled(&["None", reason])).expect_err("no outcome");
+            assert_eq!(error.cause(), cause);
+        }
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl ToolError {
     /// A person has to approve this call, for a reason that [`Policy::approve_when`](super::Policy::approve_when) cannot
     /// see in the arguments. Say which rule asks for it. The call then waits; once it is approved, it is run with
     /// [`CallContext::is_approved`](super::CallContext::is_approved). Of a `Keyed` tool an earlier attempt may have been done
-    /// by then: the model is told so, and the call waits as well.
+    /// by then: the model is told so, and the call waits as well. A call that is approved must not ask again: that is a fault.
     #[track_caller]
     pub fn approval_required(text: impl Into<String>) -> Self {
         Self::new(ToolErrorKind::ApprovalRequired, Phase::NothingSent, text)

@@ -64,7 +64,7 @@ where
     let status =
         || error.raw_response().map_or_else(|| String::from("no_answer"), |answer| http(answer.status().into()));
     match error {
-        SdkError::ServiceError(answer) => code(answer.err().code()).unwrap_or_else(status),
+        SdkError::ServiceError(answer) => code_of(answer.err().code()).unwrap_or_else(status),
         SdkError::TimeoutError(_) => String::from("timed_out"),
         SdkError::ConstructionFailure(_) => String::from("not_built"),
         SdkError::DispatchFailure(_) => well_known(error).unwrap_or_else(|| String::from("no_connection")),
@@ -104,7 +104,7 @@ fn name(cause: &(dyn Error + 'static)) -> Option<String> {
         return Some(String::from("no_credentials"));
     }
     if let Some(metadata) = cause.downcast_ref::<ErrorMetadata>() {
-        return code(metadata.code());
+        return code_of(metadata.code());
     }
     let error = cause.downcast_ref::<io::Error>()?;
     match format!("{:?}", error.kind()) {
@@ -119,7 +119,7 @@ fn http(status: u16) -> String {
 }
 
 /// A code as the services write it. Anything else comes from a stranger, and may say anything.
-fn code(code: Option<&str>) -> Option<String> {
+pub(crate) fn code_of(code: Option<&str>) -> Option<String> {
     let is_code = |code: &&str| {
         (1..=80).contains(&code.len())
             && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))

@@ -69,7 +69,7 @@ pub use self::{
     toolbox::{Entry, Toolbox, ToolboxBuilder, ToolboxError},
 };
 pub(crate) use self::{
-    fault::{Named, name_of_sdk, well_known as fault_of},
+    fault::{Named, code_of, name_of_sdk, well_known as fault_of},
     http::retry_after,
 };
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     doubt::asked_in_doubt,
-    support::{Database, FaultyProxy, THROTTLED},
+    support::{Database, FaultyProxy, THROTTLED, WRONG},
     tool::{ATOMIC, KEYED, ONCE},
     world::{World, asking},
 };
@@ -87,7 +87,10 @@ async fn whoever_asks_for_no_list_is_told_why_there_is_none() {
     let error = store.pending(Some("refund_order#1")).await.expect_err("no place");
     assert!(matches!(&error, ListError::NoPlace(_)) && error.to_string().contains("`next`"), "{error}");
     let proxy = FaultyProxy::start(&world.database.endpoint()).await;
-    proxy.misbehave("Query", [THROTTLED]);
-    let error = asking(&proxy, 1).pending(None).await.expect_err("no answer");
-    assert!(error.to_string().contains("does not answer"), "{error}");
+    for (fault, told, not) in [(THROTTLED, "Try again later", "refuses"), (WRONG, "ValidationException", "again later")]
+    {
+        proxy.misbehave("Query", [fault]);
+        let error = asking(&proxy, 1).pending(None).await.expect_err("no list").to_string();
+        assert!(error.contains(told) && !error.contains(not), "{error}");
+    }
 }

@@ -209,3 +209,21 @@ async fn a_call_that_meets_an_approval_on_its_way_makes_no_more_than_three_reque
         }
     }
 }
+
+/// Whoever wrote it has not looked at `is_approved`. A person who is asked again and again could give it nothing more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_asks_for_the_approval_that_it_has_is_at_fault_and_the_approval_is_kept() {
+    for effect in [ONCE, KEYED, ATOMIC] {
+        let world = World::new(effect).await;
+        world.call(json!({"amount": 500})).await;
+        world.decide(Verdict::Approve).await;
+        for _ in 0..2 {
+            world.next(Step::AskAnyway);
+            let outcome = world.call(json!({"amount": 500})).await;
+            let failure = outcome.failure().expect("a failure");
+            assert_eq!((failure.kind(), failure.changed()), (FailureKind::Internal, Changed::Nothing), "{failure:?}");
+            assert_eq!(world.state().await, "approved");
+        }
+        assert_eq!(world.call(json!({"amount": 500})).await, paid(500, false), "once it is mended");
+    }
+}

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 
 use super::{
-    support::{Database, Fault, FaultyProxy, LOST, THROTTLED},
+    support::{Database, Fault, FaultyProxy, LOST, THROTTLED, WRONG},
     tool::{KEYED, ONCE},
     world::{World, asking, kind, paid},
 };
@@ -104,6 +104,8 @@ async fn a_person_whose_decision_was_not_answered_is_told_what_is_known_of_it() 
         ("GetItem", &[THROTTLED][..], 1, NOTHING, "awaiting_approval"),
         ("GetItem", &[LOST], 1, NOTHING, "awaiting_approval"),
         ("UpdateItem", &[THROTTLED], 1, NOTHING, "awaiting_approval"),
+        ("GetItem", &[WRONG], 1, NOTHING, "awaiting_approval"),
+        ("UpdateItem", &[WRONG], 1, NOTHING, "awaiting_approval"),
         ("UpdateItem", &[LOST], 1, OPEN, "approved"),
         ("UpdateItem", &[LOST, THROTTLED], 2, OPEN, "approved"),
     ] {
@@ -113,6 +115,9 @@ async fn a_person_whose_decision_was_not_answered_is_told_what_is_known_of_it() 
         let error = approve(&asking(&proxy, times), &shown.id).await.expect_err("no answer").to_string();
         assert!(error.contains(told), "{operation}, {faults:?}: {error}");
         assert_eq!(error.contains(NOTHING), told == NOTHING, "{error}");
+        let is_for_good = matches!(faults, [Fault::Instead(_, body)] if body.contains("ValidationException"));
+        assert_eq!(error.contains("refuses"), is_for_good, "{error}");
+        assert_eq!(error.contains("So try again"), told == NOTHING && !is_for_good, "{error}");
         assert_eq!(world.state().await, state, "{operation}, {faults:?}");
     }
 }

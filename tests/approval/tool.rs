@@ -12,6 +12,8 @@ pub enum Step {
     Reject,
     NoAnswer,
     Ask,
+    /// Asks whether or not a person has approved it.
+    AskAnyway,
     /// Asks if the condition of its write fails: as long as nobody has opened the way.
     AskInTheCommit,
     Busy,
@@ -73,7 +75,7 @@ impl<const EFFECT: u8> Tool for Pay<EFFECT> {
         if let Some(Step::Reject) = step {
             return Err(ToolError::rejected("Not on a Sunday."));
         }
-        if matches!(step, Some(Step::Ask)) && !context.is_approved() {
+        if matches!(step, Some(Step::AskAnyway)) || matches!(step, Some(Step::Ask)) && !context.is_approved() {
             return Err(ToolError::approval_required("The limit of the day is reached."));
         }
         script.done.push(context.is_approved());

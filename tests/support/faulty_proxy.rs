@@ -43,6 +43,8 @@ pub enum Fault {
 
 /// DynamoDB is too busy: nothing was done.
 pub const THROTTLED: Fault = Fault::Instead(400, r#"{"__type":"com.amazonaws.dynamodb#ThrottlingException"}"#);
+/// The table has no such index, say: nothing was done, and never will be.
+pub const WRONG: Fault = Fault::Instead(400, r#"{"__type":"com.amazon.coral.validate#ValidationException"}"#);
 /// The request was served, and a load balancer in between lost the answer.
 pub const LOST: Fault = Fault::After(502, "<html>Bad Gateway</html>");
 

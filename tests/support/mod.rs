@@ -36,7 +36,7 @@ pub use backends::Backends;
 pub use converse::{Converse, Reply, calls, says};
 #[cfg(feature = "dev")]
 pub use database::{Database, client};
-pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED};
+pub use faulty_proxy::{Fault, FaultyProxy, LOST, Served, THROTTLED, WRONG};
 pub use lines::{Faults, Lines};
 pub use network::{Break, BreakingProxy, Network};
 pub use pipeline::{call, pipeline, terms, within};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shape::{PERIOD, alarm, percent, query};
+use super::shape::{PERIOD, Tells, alarm, alarm_for, percent, query};
 
 /// The alarms of a function, which a parameter names.
 pub(super) fn of_function(prefix: &str, parameter: &str, what: &str) -> [(String, Value); 2] {
@@ -73,23 +73,36 @@ pub(super) fn dead_process() -> Value {
     alarm(own, (1, 1), "Lambda had to end an invocation, or its process ended itself.", "dead-process")
 }
 
-/// The alarms of the model that the loop asks. Of all its metrics these two call for a person: throttles and failures that
+/// The alarms of the model that the loop asks. Of all its metrics these two wake somebody: throttles and failures that
 /// the SDK or the loop has mended end no turn, and tokens and money have their limits.
 pub(super) fn of_model() -> [(&'static str, Value); 2] {
-    let metric = |name: &str| {
-        let dimensions = json!([{"Name": "Service", "Value": {"Ref": "Service"}}]);
-        json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
-    };
-    let mut errors = percent(&metric("ModelErrors"), &metric("ModelRequests"));
+    let mut errors = percent(&loop_metric("ModelErrors"), &loop_metric("ModelRequests"));
     errors["ComparisonOperator"] = "GreaterThanThreshold".into();
     errors["Threshold"] = json!({"Ref": "FaultPercent"});
-    let mut denied = metric("ModelDenied");
-    denied["Statistic"] = "Sum".into();
-    denied["Period"] = PERIOD.into();
-    denied["ComparisonOperator"] = "GreaterThanThreshold".into();
-    denied["Threshold"] = 0.into();
+    let denied = any_of_the_loop("ModelDenied");
     [
         ("LoopModelErrors", alarm(errors, (2, 3), "too many requests to the model fail.", "model-errors")),
         ("LoopModelDenied", alarm(denied, (1, 1), "the model may not be used.", "model-denied")),
     ]
+}
+
+/// That a turn waits for a person. The loop asks before anything of a batch runs, so that the tools' own metrics do not count it.
+pub(super) fn of_turns() -> (&'static str, Value) {
+    let (own, says) = (any_of_the_loop("StopAwaitingApproval"), "a turn of the loop waits for a person's approval.");
+    ("LoopTurnAwaitsApproval", alarm_for(Tells::Approvers, own, (1, 1), says, "approval-required"))
+}
+
+fn loop_metric(name: &str) -> Value {
+    let dimensions = json!([{"Name": "Service", "Value": {"Ref": "Service"}}]);
+    json!({"Namespace": {"Ref": "Namespace"}, "MetricName": name, "Dimensions": dimensions})
+}
+
+/// An alarm's metric that should not be counted at all.
+fn any_of_the_loop(name: &str) -> Value {
+    let mut own = loop_metric(name);
+    own["Statistic"] = "Sum".into();
+    own["Period"] = PERIOD.into();
+    own["ComparisonOperator"] = "GreaterThanThreshold".into();
+    own["Threshold"] = 0.into();
+    own
 }

@@ -18,7 +18,7 @@ use std::{fmt::Write as _, process::ExitCode};
 use serde_json::{Value, json};
 
 use self::{
-    beside_tools::{dead_process, dead_processes, of_function, of_model, of_table},
+    beside_tools::{dead_process, dead_processes, of_function, of_model, of_table, of_turns},
     tool::{of_tool, rules},
 };
 use super::{Trouble, output::print, schema, stacks, yaml::yaml};
@@ -89,7 +89,11 @@ fn resources(toolbox: &Toolbox, tables: &[String]) -> Vec<(String, Value)> {
     // The loop runs the same tools, and counts their calls in the same metrics.
     let of_loop =
         [("LoopDeadProcesses", dead_processes("LoopLogGroup")), ("LoopTableThrottled", of_table("LoopTable"))];
-    let of_loop = of_loop.into_iter().chain(of_model()).map(|(name, resource)| (String::from(name), resource));
+    let of_loop = of_loop
+        .into_iter()
+        .chain(of_model())
+        .chain([of_turns()])
+        .map(|(name, resource)| (String::from(name), resource));
     resources.extend(of_loop.chain(of_function("Loop", "LoopName", "turns of the loop")).map(
         |(name, mut resource)| {
             resource["Condition"] = "HasLoop".into();

@@ -53,8 +53,8 @@ pub enum ApprovalError {
          have done it since. Nothing was decided. List what waits, and look at it again."
     )]
     Changed(String),
-    /// The table did not answer, and surely nothing was written.
-    #[error("The table of records does not answer. Nothing was decided; try again.")]
+    /// The table did not answer, or refuses to, and surely nothing was written.
+    #[error("Nothing was decided. {}", .0.told("So try again."))]
     Undecided(#[source] StoreError),
     /// The table did not answer to the decision.
     #[error(

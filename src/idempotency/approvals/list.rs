@@ -43,8 +43,8 @@ pub enum ListError {
     /// It is no place in a list.
     #[error("{0:?} is no place from where a list goes on. Give the `next` of a list that was cut, or nothing.")]
     NoPlace(String),
-    /// The table did not answer.
-    #[error("The table of records does not answer. Try again later.")]
+    /// The table did not answer, or refuses to.
+    #[error("{}", .0.told("Try again later."))]
     Store(#[from] StoreError),
 }
 
