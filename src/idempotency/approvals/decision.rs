@@ -91,7 +91,7 @@ impl Store {
         let request = self.decision(&pending, by, verdict, now).customize().interceptor(doubt.clone()).send();
         match within(TIME, "UpdateItem", request).await.map_err(|error| not_recorded(error.given_up(&doubt)))? {
             Ok(_) => Ok(pending),
-            Err(error) if has_decided(&error, by, now) => Ok(pending), // our own, whose answer was lost
+            Err(error) if has_decided(&error, verdict, by, now) => Ok(pending), // our own, whose answer was lost
             Err(error) => Err(match met(&error) {
                 // Somebody has decided since it was read.
                 Some(failed) => {
@@ -105,35 +105,37 @@ impl Store {
     /// The update that records it, if the call is still as it was shown.
     fn decision(&self, shown: &Pending, by: &str, verdict: Verdict, now: Timestamp) -> UpdateItemFluentBuilder {
         let (state, expires) = comes_to(shown, verdict, now);
-        self.client
+        let expires = expires.map(|at| (":expires", n(at)));
+        let update = if expires.is_some() { "expires_at = :expires, " } else { "" };
+        let update = format!("SET {update}#state = :state, decided_by = :by, decided_at = :at REMOVE waits_for");
+        let request = self
+            .client
             .update_item()
             .table_name(&self.table)
             .key("pk", s(&shown.key))
             .condition_expression(if shown.maybe_done { AS_SHOWN_IN_DOUBT } else { AS_SHOWN })
-            .update_expression(
-                "SET #state = :state, expires_at = :expires, decided_by = :by, decided_at = :at REMOVE waits_for",
-            )
+            .update_expression(update)
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":awaiting", s(State::AwaitingApproval.name()))
             .expression_attribute_values(":args", s(&shown.args_hash))
             .expression_attribute_values(":doubt", AttributeValue::Bool(true))
             .expression_attribute_values(":now", n(now.as_secs()))
             .expression_attribute_values(":state", s(state.name()))
-            .expression_attribute_values(":expires", n(expires))
             .expression_attribute_values(":by", s(by))
             .expression_attribute_values(":at", n(now.as_millis()))
-            .return_values_on_condition_check_failure(AllOld)
+            .return_values_on_condition_check_failure(AllOld);
+        expires.into_iter().fold(request, |request, (name, at)| request.expression_attribute_values(name, at))
     }
 }
 
-/// The state of the record after this verdict, and when it ends.
-fn comes_to(shown: &Pending, verdict: Verdict, now: Timestamp) -> (State, u64) {
+/// The state of the record after this verdict, and when it ends, if that is another time than before.
+fn comes_to(shown: &Pending, verdict: Verdict, now: Timestamp) -> (State, Option<u64>) {
     let soon = now.plus(APPROVED_FOR).as_secs_up();
     match verdict {
         // The record keeps a doubt, which must not end before its time.
-        Verdict::Approve if shown.maybe_done => (State::Approved, soon.max(shown.expires_at.as_secs())),
-        Verdict::Approve => (State::Approved, soon),
-        Verdict::Deny => (State::Denied, shown.expires_at.as_secs()),
+        Verdict::Approve if shown.maybe_done => (State::Approved, Some(soon.max(shown.expires_at.as_secs()))),
+        Verdict::Approve => (State::Approved, Some(soon)),
+        Verdict::Deny => (State::Denied, None),
     }
 }
 
@@ -169,10 +171,14 @@ fn not_recorded(error: StoreError) -> ApprovalError {
 }
 
 /// Whether the record that made the condition fail has this very decision. The call may have begun by it since.
-fn has_decided<R>(error: &SdkError<UpdateItemError, R>, by: &str, at: Timestamp) -> bool {
+fn has_decided<R>(error: &SdkError<UpdateItemError, R>, verdict: Verdict, by: &str, at: Timestamp) -> bool {
     let item = met(error).and_then(ConditionalCheckFailedException::item);
     let is = |name: &str, value: AttributeValue| item.and_then(|item| item.get(name)) == Some(&value);
-    is("decided_by", s(by)) && is("decided_at", n(at.as_millis()))
+    let other = match verdict {
+        Verdict::Approve => State::Denied,
+        Verdict::Deny => State::Approved,
+    };
+    is("decided_by", s(by)) && is("decided_at", n(at.as_millis())) && !is("state", s(other.name()))
 }
 
 #[cfg(test)]
@@ -190,9 +196,11 @@ mod tests {
             SdkError::service_error(UpdateItemError::ConditionalCheckFailedException(failed), ())
         };
         for state in [State::Approved, State::Denied, State::Started, State::Completed, State::Unknown] {
-            assert!(has_decided(&met("ada", at, state), "ada", at), "{state:?}");
-            assert!(!has_decided(&met("bob", at, state), "ada", at), "{state:?}");
-            assert!(!has_decided(&met("ada", Timestamp::from_secs(2), state), "ada", at), "{state:?}");
+            let own = |error| has_decided(&error, Verdict::Approve, "ada", at);
+            assert_eq!(own(met("ada", at, state)), state != State::Denied, "{state:?}");
+            assert!(!own(met("bob", at, state)), "{state:?}");
+            assert!(!own(met("ada", Timestamp::from_secs(2), state)), "{state:?}");
         }
+        assert!(!has_decided(&met("ada", at, State::Approved), Verdict::Deny, "ada", at), "both at one moment");
     }
 }

@@ -6,7 +6,7 @@
 use std::{fmt, str::FromStr, time::Duration};
 
 use aws_sdk_dynamodb::{operation::query::QueryOutput, types::AttributeValue};
-use serde_json::Value;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::{
@@ -22,7 +22,7 @@ use super::{
 /// The index of the calls that wait, the oldest first.
 pub const WAITING: &str = "waiting";
 
-/// A list is cut after so many calls, so many bytes of arguments as the answer has them, or so much time, whichever comes first: an
+/// A list is cut after so many calls, so many bytes as the answer has them, or so much time, whichever comes first: an
 /// answer of Lambda holds six megabytes, and the approver has 30 seconds. What the last page has brought is still in it: a megabyte
 /// of DynamoDB's, three in an answer whose every character is escaped or replaced.
 const MOST: (usize, usize, Duration) = (500, 2_500_000, Duration::from_secs(15));
@@ -86,7 +86,7 @@ impl Store {
 }
 
 fn is_enough(calls: &[Pending], time: Duration) -> bool {
-    let bytes: usize = calls.iter().map(|call| Value::from(call.arguments.as_str()).to_string().len()).sum();
+    let bytes: usize = calls.iter().map(|call| json!(call).to_string().len()).sum();
     calls.len() >= MOST.0 || bytes >= MOST.1 || time >= MOST.2
 }
 
@@ -132,6 +132,19 @@ impl FromStr for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "dev")]
+    #[test]
+    fn a_list_is_cut_by_all_that_it_shows() {
+        let waiting = |name: &str| {
+            let mut call = Pending::sample("refund_order", false, crate::tool::Effect::Atomic);
+            call.asked_by.identity = Some(name.repeat(3_000));
+            call
+        };
+        let calls = |name| (0..MOST.0 - 1).map(|_| waiting(name)).collect::<Vec<_>>();
+        assert!(!is_enough(&calls("a"), Duration::ZERO));
+        assert!(is_enough(&calls("\""), Duration::ZERO), "each is two in JSON");
+    }
 
     #[test]
     fn a_place_in_the_list_is_read_as_it_is_written_and_anything_else_is_none() {
