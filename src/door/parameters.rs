@@ -7,7 +7,7 @@
 //! | in the event | read as |
 //! | --- | --- |
 //! | a list that is absent, `null` or empty | no arguments |
-//! | a text at an agent's door | by the schema of the tool's argument, never by the event's `type`, which the model may get wrong |
+//! | a text at an agent's door, also within a list or an object | by the schema of the tool's argument, never by the event's `type`, which the model may get wrong |
 //! | a list of names and values where the schema has an object | that object |
 //! | any other value | as it is |
 //! | a name that the tool does not have | passed on; the check refuses it by name |
@@ -104,31 +104,36 @@ fn read_all(name: &str, values: &[&Value], schema: Option<&Value>, are: Values) 
 fn read(name: &str, value: &Value, schema: Option<&Value>, are: Values) -> Result<Value, Fault> {
     match (value, schema) {
         (Value::String(text), Some(schema)) if are == Values::Text => read_text(name, schema, text),
-        (_, Some(schema)) => Ok(assembled(value, schema)),
+        (_, Some(schema)) => Ok(assembled(value, schema, are)),
         _ => Ok(value.clone()),
     }
 }
 
-/// The value with each object put together that came as a list of names and values. Goes along the schema, so that a
-/// list is never taken for an object where the tool wants a list.
-fn assembled(value: &Value, schema: &Value) -> Value {
+/// The value with each text in it read, and each object put together that came as a list of names and values. Goes along
+/// the schema, so that a list is never taken for an object where the tool wants a list. What is of another kind stays as it
+/// is, and the check refuses it by its place.
+fn assembled(value: &Value, schema: &Value, are: Values) -> Value {
     match (value, schema["type"].as_str()) {
-        (Value::Array(entries), Some("object")) => from_entries(entries, schema).unwrap_or_else(|| value.clone()),
-        (Value::Array(items), Some("array")) => items.iter().map(|item| assembled(item, &schema["items"])).collect(),
+        (Value::String(text), Some(_)) if are == Values::Text => {
+            read_text("", schema, text).unwrap_or_else(|_| value.clone())
+        }
+        (Value::Array(entries), Some("object")) => from_entries(entries, schema, are).unwrap_or_else(|| value.clone()),
+        (Value::Array(items), Some("array")) => {
+            items.iter().map(|item| assembled(item, &schema["items"], are)).collect()
+        }
         (Value::Object(fields), Some("object")) => {
-            fields.iter().map(|(name, value)| (name.clone(), assembled(value, member(schema, name)))).collect()
+            fields.iter().map(|(name, value)| (name.clone(), assembled(value, member(schema, name), are))).collect()
         }
         _ => value.clone(),
     }
 }
 
-/// The object in a list of names and values, if it is nothing else and no name comes twice. What it is not, the check
-/// refuses as a list in the place of an object.
-fn from_entries(entries: &[Value], schema: &Value) -> Option<Value> {
+/// The object in a list of names and values, if it is nothing else and no name comes twice.
+fn from_entries(entries: &[Value], schema: &Value, are: Values) -> Option<Value> {
     let mut fields = Map::new();
     for entry in entries {
         let name = entry.get("name")?.as_str()?;
-        let value = assembled(entry.get("value")?, member(schema, name));
+        let value = assembled(entry.get("value")?, member(schema, name), are);
         if fields.insert(String::from(name), value).is_some() {
             return None;
         }

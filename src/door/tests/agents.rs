@@ -289,6 +289,17 @@ fn objects_that_the_import_proxy_took_apart_are_put_together_by_the_schema() {
     let whole = json!({ "sku": "A-7", "qty": 2, "lines": [{ "n": 1 }, {}, "loose"], "to": { "x": {} } });
     assert_eq!(read("order", &taken_apart), whole);
     assert_eq!(read("order", &whole), whole);
+    // A text in it is read as one outside of it is, at whatever depth.
+    let as_text = json!([
+        entry("sku", json!("7")),
+        entry("qty", json!("2")),
+        entry("lines", json!([[entry("n", json!("1"))], "{}", [entry("n", json!(" 3.0 "))], { "n": "one" }])),
+        entry("to", json!("{\"x\": {}}")),
+    ]);
+    let read_whole = json!({
+        "sku": "7", "qty": 2, "lines": [{ "n": 1 }, {}, { "n": 3 }, { "n": "one" }], "to": { "x": {} },
+    });
+    assert_eq!(read("order", &as_text), read_whole);
     // What is not surely an object stays a list, which the check refuses.
     for odd in [json!([entry("qty", json!(1)), entry("qty", json!(2))]), json!([{ "name": "qty" }]), json!([7])] {
         assert_eq!(read("order", &odd), odd);
