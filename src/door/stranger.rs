@@ -30,7 +30,7 @@ static STRANGERS: [Stranger; 18] = [
         |f| has(f, "actionGroup"),
         "an agent's event with neither `function` nor `apiPath` and `httpMethod`, which name the tool",
     ),
-    (|f| has(f, "flow"), "a flow's event without a node"),
+    (|f| has(f, "flow"), "a flow's event in which `flow` or `node` is missing or no object"),
     (
         |f| f.get("sessionState").is_some_and(|s| s.get("returnControlInvocationResults").is_some()),
         "the answer to an agent's return of control; it belongs to InvokeAgent",

@@ -96,6 +96,7 @@ fn what_other_apis_hand_on_is_not_taken_for_bare_arguments() {
         (json!({ "output": [{ "type": "function_call", "call_id": "a" }] }), "Responses API"),
         (json!({ "contentBlockStart": { "start": block } }), "ConverseStream"),
         (json!({ "warmup": true }), "bare arguments, or another event"),
+        (json!({ "flow": "x", "node": { "name": "get_order" } }), "`flow` or `node` is missing or no object"),
     ] {
         let sentence = refusal(event(body));
         assert!(sentence.contains(word), "{sentence}");
